@@ -232,7 +232,8 @@ def datasette(folder: Path) -> Iterator[Served]:
         yield Served(seed, noise=rb"Queries took [0-9.]+ms")
 
 
-PHP = ("php8.2-cli", "php8.2-common", "php8.2-intl", "php8.2-xml", "php8.2-sqlite3", "php8.2-mbstring")
+PHP = ("cli", "common", "intl", "xml", "sqlite3", "mbstring", "opcache")
+"""Packages of PHP."""
 EXTENSIONS = "ctype dom fileinfo iconv intl mbstring pdo pdo_sqlite simplexml sqlite3 tokenizer xml xmlreader"
 ARTICLES = 40
 
@@ -240,10 +241,11 @@ ARTICLES = 40
 @contextmanager
 def mediawiki(folder: Path) -> Iterator[Served]:
     """MediaWiki on PHP's own server, with some articles."""
-    root = debian(folder, *PHP, "mediawiki", "mediawiki-classes")
+    root = debian(folder, *(f"php8.2-{name}" for name in PHP), "mediawiki", "mediawiki-classes")
     php, home, port = root / "usr/bin/php8.2", folder / "wiki", free_port()
     [modules] = (root / "usr/lib/php").glob("2*")
     lines = [f"extension_dir={modules}", *(f"extension={name}" for name in EXTENSIONS.split())]
+    lines += ["zend_extension=opcache", "opcache.enable_cli=1"]
     (folder / "php.ini").write_text("\n".join(lines) + "\n")
     own = {"PHPRC": str(folder / "php.ini"), "PHP_CLI_SERVER_WORKERS": "2"}
     origin = f"http://127.0.0.1:{port}"

@@ -431,8 +431,9 @@ class DustFeature(BeliefFeature["TrackedRule"]):
             await scheduler.add_seeds(list(entries.values()))
 
     async def _choose(self, tracked: TrackedRule) -> list[WithheldUrl]:
-        """Return some of the URLs that a rule withheld, by chance."""
-        start, wanted = self._chance.randbytes(16), closing_samples(tracked.withheld)
+        """Return some of the URLs that a rule withheld, by chance; fewer if samples of other rules test it too."""
+        shared = sum(tracked in sample.rules for sample in self._samples.values())
+        start, wanted = self._chance.randbytes(16), closing_samples(tracked.withheld, shared)
         mine: list[WithheldUrl] = []
         for after in (start, HEADER):
             withheld, _ = await self._store.owed(tracked.rule.site, after, CONSIDERED)

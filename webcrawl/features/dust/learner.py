@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from xxhash import xxh3_64_intdigest
 
-from webcrawl.features.dust.rule import ANY, explanations, rewriting_rules
+from webcrawl.features.dust.rule import ANY, DustKind, explanations, rewriting_rules
 from webcrawl.features.dust.template import size
 from webcrawl.features.dust.url_parts import without_origins
 from webcrawl.processing.text_sketch import hashes_in, resemblance
@@ -187,6 +187,8 @@ class _Evidence:
     supported: OrderedDict[DustRule, dict[int, set[str]]] = field(default_factory=OrderedDict)
     open: dict[DustRule, TrackedRule] = field(default_factory=dict)
     decided: OrderedDict[DustRule, None] = field(default_factory=OrderedDict)
+    covered: list[TrackedRule] = field(default_factory=list)
+    """Rules that others made needless, until the end of the call."""
     fetched: int = 0
     probes: int = 0
 
@@ -272,7 +274,8 @@ class DustLearner:
         changed += self._search(evidence, page, now)
         self._remember(evidence, page)
         self._bound()
-        return changed
+        covered, evidence.covered = evidence.covered, []
+        return changed + covered
 
     def restore(self, page: DustPage, now: float) -> list[TrackedRule]:
         """Learn from a page that this process has not fetched itself, unless it is known. Return the rules that
@@ -289,7 +292,8 @@ class DustLearner:
         changed += self._search(evidence, page, now)
         self._remember(evidence, page)
         self._bound()
-        return changed
+        covered, evidence.covered = evidence.covered, []
+        return changed + covered
 
     def has_site(self, site: str) -> bool:
         """Return whether anything is remembered of a site."""
@@ -343,6 +347,11 @@ class DustLearner:
         if evidence.open.pop(tracked.rule, None) is not None:
             self._open -= 1
         self._close(evidence, tracked.rule)
+        if tracked.state is DustState.CONFIRMED and tracked.rule.value == ANY:
+            for other in [each for each in evidence.open.values() if tracked.rule.includes(each.rule)]:
+                other.why = f"rule {tracked.id} covers all values"
+                self._decide(evidence, other, now)
+                evidence.covered.append(other)
 
     def _close(self, evidence: _Evidence, rule: DustRule) -> None:
         evidence.decided[rule] = None
@@ -408,10 +417,15 @@ class DustLearner:
                 changed += self._support(evidence, rule, (peer, page), now)
             if shortest is None or size(of_peer) < size(shortest[0]):
                 shortest = of_peer, peer
-        if not is_explained and shortest is not None:
+        if not is_explained and shortest is not None and not self._may_explain(evidence, form, shortest[0]):
             for rule in rewriting_rules(shortest[0], form):
                 changed += self._support(evidence, rule, (shortest[1], page), now)
         return changed
+
+    def _may_explain(self, evidence: _Evidence, *forms: UrlParts) -> bool:
+        """Return whether a simpler rule that is being proved changes one of two URLs: it is waited for."""
+        simpler = [rule for rule in evidence.open if rule.kind is not DustKind.REWRITING]
+        return any(rule.covers(form) for rule in simpler for form in forms)
 
     def _support(
         self, evidence: _Evidence, rule: DustRule, pair: tuple[DustPage, DustPage], now: float

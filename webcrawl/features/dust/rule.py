@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from webcrawl.features.dust.template import fill, rewritings, template
-from webcrawl.features.dust.url_parts import UrlParts, is_token, parameter_name, path_place, place
+from webcrawl.features.dust.url_parts import Shape, UrlParts, is_token, parameter_name, path_place, place
 from webcrawl.urls.fingerprint import fingerprint
 
 if TYPE_CHECKING:
@@ -85,23 +85,28 @@ class DustRule:
             return False
         return self.kind in (DustKind.SEGMENT, DustKind.MATRIX) or self.value in (ANY, TOKEN)
 
+    def includes(self, other: DustRule) -> bool:
+        """Return whether another rule is for one value of the parameter that this one is for."""
+        places = self.kind, self.place, self.name
+        return self.kind is DustKind.PARAMETER and (other.kind, other.place, other.name) == places
+
     def covers(self, parts: UrlParts) -> bool:
         """Return whether the rule changes a URL."""
         return self.form(parts) not in (None, parts)
 
-    def may_change(self, parts: UrlParts) -> bool:
-        """Return False if the rule clearly leaves a URL as it is: the first step of applying it, for all links."""
+    def may_change(self, shape: Shape) -> bool:
+        """Return False if the rule leaves all URLs of a shape as they are."""
         kind = self.kind
         if kind is DustKind.PARAMETER:
-            return bool(parts.query) and any(piece.startswith(self.name) for piece in parts.query)
+            return self.name in shape.names
         if kind is DustKind.SEGMENT:
-            return len(parts.segments) > int(self.name) + 1
+            return shape.segments > int(self.name) + 1
         if kind is DustKind.REWRITING:
             source = template(self.place)
-            return source is not None and source.may_match(parts)
+            return source is not None and source.has_shape(shape)
         if kind is DustKind.SLASH or kind is DustKind.INDEX:
-            return parts.slash is (kind is DustKind.SLASH)
-        return len(parts.query) > 1 if kind is DustKind.ORDER else True
+            return shape.slash is (kind is DustKind.SLASH)
+        return len(shape.names) > 1 if kind is DustKind.ORDER else True
 
     def value_in(self, parts: UrlParts) -> str:
         """Return the part of a URL that makes no difference; empty if it has none."""
@@ -129,11 +134,12 @@ class DustRule:
                 segments = parts.segments
                 return parts._replace(segments=(*segments[:position], "*", *segments[position + 1 :]))
             case DustKind.ORDER:
+                if len(parts.query) < 2:
+                    return None
                 by = None if self.value == ANY else parameter_name
                 return parts._replace(query=tuple(sorted(parts.query, key=by)))
             case DustKind.REWRITING:
-                found = self._match(parts)
-                return parts if found is None else fill(self.name, found, parts)
+                return self._rewritten(parts)
             case DustKind.SCHEME:
                 return parts if ":" in parts.authority else parts._replace(scheme="https")
             case DustKind.WWW:
@@ -146,6 +152,13 @@ class DustRule:
     def _match(self, parts: UrlParts) -> dict[str, str] | None:
         source = template(self.place)
         return None if source is None else source.match(parts)
+
+    def _rewritten(self, parts: UrlParts) -> UrlParts | None:
+        found = self._match(parts)
+        if found is not None:
+            return fill(self.name, found, parts)
+        target = template(self.name)
+        return None if target is None or target.match(parts) is None else parts
 
     def _with_other_end(self, parts: UrlParts) -> UrlParts | None:
         segments = parts.segments

@@ -17,7 +17,7 @@ from webcrawl.features.dust.url_parts import is_dispatcher, is_script, parameter
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from webcrawl.features.dust.url_parts import UrlParts
+    from webcrawl.features.dust.url_parts import Shape, UrlParts
 
 LITERAL_MAX = 32
 """Maximum length of a word that is the same in all URLs of a template."""
@@ -41,18 +41,28 @@ class UrlTemplate(NamedTuple):
     fixed: tuple[tuple[int, str], ...]
     """Segments that all of its URLs have, with their positions: the first step of the comparison."""
 
-    def may_match(self, parts: UrlParts) -> bool:
-        """Return False if a URL clearly has not this form."""
+    def has_shape(self, shape: Shape) -> bool:
+        """Return whether URLs of a shape may have this form."""
         return (
-            len(parts.segments) == len(self.segments)
-            and len(parts.query) == len(self.query)
-            and parts.slash is self.slash
-            and all(parts.segments[position] == segment for position, segment in self.fixed)
+            len(self.segments) == shape.segments
+            and shape.slash is self.slash
+            and sorted(shape.names) == [name for name, _ in self.query]
+            and (
+                shape.segments < 2
+                or not self.fixed
+                or self.fixed[0][0] > 0
+                or self.fixed[0][1] == shape.first
+            )
         )
 
     def match(self, parts: UrlParts) -> dict[str, str] | None:
         """Return what the words of the template stand for in a URL; None if it has not this form."""
-        if not self.may_match(parts):
+        if (
+            len(parts.segments) != len(self.segments)
+            or len(parts.query) != len(self.query)
+            or parts.slash is not self.slash
+            or any(parts.segments[position] != segment for position, segment in self.fixed)
+        ):
             return None
         query = sorted(piece.partition("=")[::2] for piece in parts.query)
         if any(name != expected for (name, _), (expected, _) in zip(query, self.query, strict=True)):

@@ -40,6 +40,17 @@ _TOKEN = re.compile(
 )
 
 
+class Shape(NamedTuple):
+    """What a rule that cannot change a URL is told by."""
+
+    segments: int
+    first: str
+    """The first segment; empty if it is the last one too."""
+    slash: bool
+    names: tuple[str, ...]
+    """Those of the parameters."""
+
+
 class UrlParts(NamedTuple):
     """The parts of a resolved URL."""
 
@@ -58,6 +69,13 @@ class UrlParts(NamedTuple):
     def site(self) -> str:
         """The name of the site: the authority without ``www.``."""
         return self.authority.removeprefix("www.")
+
+    @property
+    def shape(self) -> Shape:
+        """The shape of the URL."""
+        segments, query = self.segments, self.query
+        names = tuple([piece.partition("=")[0] for piece in query]) if query else ()
+        return Shape(len(segments), segments[0] if len(segments) > 1 else "", self.slash, names)
 
     def with_query(self, pieces: Sequence[str], separator: str | None = None) -> UrlParts:
         """Return the URL with other parameters."""
@@ -82,6 +100,7 @@ def is_dispatcher(name: str, value: str) -> bool:
     return name in _DISPATCHERS and _WORD.fullmatch(value) is not None
 
 
+@lru_cache(maxsize=2048)
 def url_parts(url: str) -> UrlParts | None:
     """Return the parts of a resolved URL of http or https; None for others, and for those that are too long."""
     if len(url) > URL_LENGTH_MAX or not url.startswith("http"):
@@ -150,6 +169,11 @@ def _form(segment: str) -> str:
 
 def without_origins(urls: str, site: str) -> str:
     """Return URLs, one a line and in lower case, without the origin where that is one of a site."""
-    for origin in (f"https://{site}/", f"http://{site}/", f"https://www.{site}/", f"http://www.{site}/"):
-        urls = urls.replace(origin, "/")
+    # One pass for nearly all pages: their links have one of these origins.
+    for name in (site, f"www.{site}"):
+        while (start := urls.find(f"://{name}/")) >= 0:
+            before = urls[max(start - 5, 0) : start]
+            if not before.endswith(("http", "https")):
+                break
+            urls = urls.replace(f"{'https' if before == 'https' else 'http'}://{name}/", "/")
     return urls

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from webcrawl.features.dust.learner import DustPage, TrackedRule
     from webcrawl.features.dust.rule import DustRule
+    from webcrawl.features.dust.url_parts import Shape
     from webcrawl.scope.scope import Candidate, LinkBatch
 
 RULES_PER_SITE, RULES_IN_ALL = 64, 10_000
@@ -32,16 +33,22 @@ WAITING_MAX = 50_000
 """Withheld URLs that wait to be stored."""
 DOUBT_SECONDS = 600.0
 """Time after which a rule that is doubted is undone, if the page that was known did not come again."""
-ROUNDS = 3
-"""How often the rules of a site are applied to a URL, until they change nothing more."""
+STEPS = 16
+"""How many rules are applied to a URL at most, one after the other, until none changes it."""
+REMEMBERED = 2000
+"""URLs of a site that are remembered as withheld."""
+SHAPES = 1000
+"""Shapes of the URLs of a site for which the rules that may change them are remembered."""
 CLOSING_SAMPLES_MIN, CLOSING_SAMPLES_MAX = 4, 16
 """Samples of a rule before a crawl ends: chosen among all URLs that it withheld."""
 
 
-def closing_samples(withheld: int) -> int:
+def closing_samples(withheld: int, shared: int = 0) -> int:
     """Return the number of last samples of a rule that withheld so many URLs: of a rule that is wrong for half of
-    them, four miss all wrong ones one time in sixteen, and 16 of 130 one time in 65,536."""
-    return min(max(isqrt(2 * withheld), CLOSING_SAMPLES_MIN), CLOSING_SAMPLES_MAX)
+    them, four miss all wrong ones one time in sixteen, and 16 of 130 one time in 65,536. ``shared``: the samples of
+    other rules that test this one too; they count by half, since they are not chosen among all of its URLs."""
+    wanted = min(max(isqrt(2 * withheld), CLOSING_SAMPLES_MIN), CLOSING_SAMPLES_MAX)
+    return max(wanted - shared // 2, CLOSING_SAMPLES_MIN)
 
 
 class WithheldUrl(NamedTuple):
@@ -78,6 +85,35 @@ class _Site:
     samples: OrderedDict[str, tuple[tuple[TrackedRule, ...], DustPage]] = field(default_factory=OrderedDict)
     stored: int = 0
     waiting: dict[int, WithheldUrl] = field(default_factory=dict)
+    by_shape: dict[Shape, tuple[TrackedRule, ...]] = field(default_factory=dict)
+    matches: dict[str, DustMatch] = field(default_factory=dict)
+    """Of URLs that were withheld by the rules as they are."""
+
+    def rules_for(self, parts: UrlParts) -> tuple[TrackedRule, ...]:
+        """Return the rules that may change a URL, in their order."""
+        shape = parts.shape
+        rules = self.by_shape.get(shape)
+        if rules is None:
+            if len(self.by_shape) >= SHAPES:
+                self.by_shape.clear()
+            rules = tuple(tracked for tracked in self.rules if tracked.rule.may_change(shape))
+            self.by_shape[shape] = rules
+        return rules
+
+    def add(self, tracked: TrackedRule) -> None:
+        """Apply a rule from now on."""
+        self.rules.append(tracked)
+        self.rules.sort(key=lambda other: other.rule.rank)
+        self._forget()
+
+    def remove(self, tracked: TrackedRule) -> None:
+        """Apply a rule no longer."""
+        self.rules.remove(tracked)
+        self._forget()
+
+    def _forget(self) -> None:
+        self.by_shape.clear()
+        self.matches.clear()
 
 
 class Withholding:
@@ -121,16 +157,18 @@ class Withholding:
         site = self._sites.get(parts.site)
         if site is None or not site.rules:
             return None
-        form, applied = _form(site.rules, parts)
+        if (match := site.matches.get(url)) is not None:
+            return match
+        form, applied = _form(site, parts)
         if not self._asks_known:
             return DustMatch(applied, form, None) if applied else None
         member = site.members.get(_mark(form))
         if member is None or member.url == url or url in site.samples:
             return None
-        applied = _joined(site.rules, applied, member)
+        applied = _joined(site, applied, member)
         if site.stored + len(site.waiting) >= WITHHELD_PER_SITE or self._waiting >= WAITING_MAX:
             return None
-        if self._is_sample(site, applied):
+        if self._is_sample(applied):
             site.samples[url] = (applied, member)
             if len(site.samples) > SAMPLES_PER_SITE:
                 site.samples.popitem(last=False)
@@ -140,7 +178,7 @@ class Withholding:
     def form(self, parts: UrlParts) -> UrlParts:
         """Return the form of a URL under the rules that are applied."""
         site = self._sites.get(parts.site)
-        return parts if site is None else _form(site.rules, parts)[0]
+        return parts if site is None else _form(site, parts)[0]
 
     def refuse(self, url: str, host: str) -> DustMatch | None:
         """Return why a URL is withheld, and keep that for ``withheld``, which is called next."""
@@ -159,16 +197,19 @@ class Withholding:
             return
         site = self._sites[match.form.site]
         mark = fingerprint(url)
-        if mark in site.waiting:
+        if mark in site.waiting or url in site.matches:
             return
+        if len(site.matches) >= REMEMBERED:
+            site.matches.clear()
+        site.matches[url] = match
         for tracked in match.rules:
             tracked.refusals += 1
         site.waiting[mark] = WithheldUrl(url, depth, via, tuple(tracked.rule.id for tracked in match.rules))
         self._waiting += 1
 
-    def _is_sample(self, site: _Site, applied: tuple[TrackedRule, ...]) -> bool:
+    def _is_sample(self, applied: tuple[TrackedRule, ...]) -> bool:
         least = min(tracked.refusals for tracked in applied)
-        return self._chance.random() < max(self._share, 1 / (2 + least))
+        return self._chance.random() < max(self._share, 1 / (2 + 2 * least))
 
     # -- changes ------------------------------------------------------------------------------------------------
 
@@ -179,8 +220,7 @@ class Withholding:
             return True
         if len(site.rules) >= RULES_PER_SITE or self._count >= RULES_IN_ALL:
             return False
-        site.rules.append(tracked)
-        site.rules.sort(key=lambda other: other.rule.rank)
+        site.add(tracked)
         self._count += 1
         host = _host(tracked.rule.site)
         self._hosts |= {host, f"www.{host}"}
@@ -196,7 +236,7 @@ class Withholding:
             return doubted[0]
         tracked = next((other for other in site.rules if other.rule == rule), None)
         if tracked is not None:
-            site.rules.remove(tracked)
+            site.remove(tracked)
             self._count -= 1
             self._cover_anew(site, pages)
         return tracked
@@ -212,11 +252,11 @@ class Withholding:
         site = None if parts is None else self._sites.get(parts.site)
         if site is None or parts is None or not site.rules:
             return None
-        form, applied = _form(site.rules, parts)
+        form, applied = _form(site, parts)
         member = site.members.get(_mark(form))
         if member is None or member.url == url:
             return None
-        return _joined(site.rules, applied, member), member
+        return _joined(site, applied, member), member
 
     def known_pages(self, urls: Iterable[str]) -> dict[str, str]:
         """Return for URLs of known pages the URLs under which these were fetched."""
@@ -244,7 +284,7 @@ class Withholding:
             return
         mine = next((other for other in site.rules if other.rule == rule), None)
         if mine is not None:
-            site.rules.remove(mine)
+            site.remove(mine)
             self._count -= 1
             self._cover_anew(site, pages)
         mine = mine or tracked
@@ -305,7 +345,7 @@ class Withholding:
         if (sample := site.samples.pop(page.url, None)) is not None:
             applied, member = sample
             # Its page may have come again meanwhile.
-            mark = _mark(_form(site.rules, member.parts)[0])
+            mark = _mark(_form(site, member.parts)[0])
             member = site.members.get(mark, member)
             changed += self._compare(site, applied, member, page, now)
         if changed:
@@ -392,7 +432,7 @@ class Withholding:
         for tracked in doubted:
             tracked.state, tracked.since = DustState.DOUBTED, now
             tracked.why = f"{member.url} and {page.url} differ"
-            site.rules.remove(tracked)
+            site.remove(tracked)
             self._count -= 1
             site.doubted[tracked.rule] = (tracked, _Doubt(member.url, page, now))
         if doubted:
@@ -408,8 +448,7 @@ class Withholding:
             del site.doubted[rule]
             if are_equal(doubt.sample, page) is not False:
                 tracked.state, tracked.since, tracked.why = DustState.CONFIRMED, now, ""
-                site.rules.append(tracked)
-                site.rules.sort(key=lambda other: other.rule.rank)
+                site.add(tracked)
                 self._count += 1
             else:
                 _undo(tracked, doubt, now)
@@ -428,7 +467,7 @@ class Withholding:
     def _cover(self, site: _Site, page: DustPage) -> None:
         if not site.rules:
             return
-        mark = _mark(_form(site.rules, page.parts)[0])
+        mark = _mark(_form(site, page.parts)[0])
         member = site.members.get(mark)
         if member is not None and member.url != page.url:
             return
@@ -442,27 +481,25 @@ class Withholding:
         site.members[mark] = page
 
 
-def _form(rules: Iterable[TrackedRule], parts: UrlParts) -> tuple[UrlParts, tuple[TrackedRule, ...]]:
+def _form(site: _Site, parts: UrlParts) -> tuple[UrlParts, tuple[TrackedRule, ...]]:
     """Return the form of a URL under all rules, and those that changed it."""
-    applied: list[TrackedRule] = []
-    for _ in range(ROUNDS):
-        is_changed = False
-        for tracked in rules:
-            rule = tracked.rule
-            if rule.may_change(parts) and (form := rule.form(parts)) is not None and form != parts:
+    applied: tuple[TrackedRule, ...] = ()
+    for _ in range(STEPS):
+        for tracked in site.rules_for(parts):
+            form = tracked.rule.form(parts)
+            if form is not None and form != parts:
+                parts = form
                 if tracked not in applied:
-                    applied.append(tracked)
-                parts, is_changed = form, True
-        if not is_changed:
+                    applied = (*applied, tracked)
+                break
+        else:
             break
-    return parts, tuple(applied)
+    return parts, applied
 
 
-def _joined(
-    rules: Iterable[TrackedRule], applied: tuple[TrackedRule, ...], member: DustPage
-) -> tuple[TrackedRule, ...]:
+def _joined(site: _Site, applied: tuple[TrackedRule, ...], member: DustPage) -> tuple[TrackedRule, ...]:
     """Return the rules by which a URL has the page of a member: those that change either of their URLs."""
-    _, of_member = _form(rules, member.parts)
+    _, of_member = _form(site, member.parts)
     return (*applied, *(tracked for tracked in of_member if tracked not in applied))
 
 

@@ -107,7 +107,9 @@ class ModelCrawl:
                 for each in self.stored.values()
                 if tracked.rule.id in each.rules and each.url not in self.fetched
             ]
-            for withheld in self.chance.sample(mine, min(closing_samples(tracked.withheld), len(mine))):
+            shared = sum(tracked in rules for rules, _ in self.closing.values())
+            wanted = closing_samples(tracked.withheld, shared)
+            for withheld in self.chance.sample(mine, min(wanted, len(mine))):
                 found = self.withholding.find_known(withheld.url)
                 if found is not None:
                     self.closing[withheld.url] = found
