@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 START_SECONDS = 60.0
-COMMITS, FILES = 25, 8
+COMMITS, FILES = 60, 8
 """Commits and files of the repositories."""
 
 

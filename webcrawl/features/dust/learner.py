@@ -409,12 +409,15 @@ class DustLearner:
             if not are_equal(peer, page):
                 continue
             of_peer = self._form_of(peer.parts)
-            if of_peer == form:
-                is_explained = True
-                continue
+            is_known = of_peer == form
+            is_explained = is_explained or is_known
             for rule in explanations(peer.parts, page.parts):
-                is_explained = is_explained or rule.form(peer.parts) == rule.form(page.parts)
-                changed += self._support(evidence, rule, (peer, page), now)
+                # A rule for all values is sought beside those for some.
+                if not is_known or rule.value == ANY:
+                    is_explained = is_explained or rule.form(peer.parts) == rule.form(page.parts)
+                    changed += self._support(evidence, rule, (peer, page), now)
+            if is_known:
+                continue
             if shortest is None or size(of_peer) < size(shortest[0]):
                 shortest = of_peer, peer
         if not is_explained and shortest is not None and not self._may_explain(evidence, form, shortest[0]):
