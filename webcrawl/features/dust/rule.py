@@ -92,7 +92,15 @@ class DustRule:
 
     def covers(self, parts: UrlParts) -> bool:
         """Return whether the rule changes a URL."""
-        return self.form(parts) not in (None, parts)
+        return self.changed(parts) is not None
+
+    def changed(self, parts: UrlParts) -> UrlParts | None:
+        """Return the form of a URL that the rule changes; None if it does not."""
+        if self.kind is DustKind.REWRITING:
+            found = self._match(parts)
+            return None if found is None else fill(self.name, found, parts)
+        form = self.form(parts)
+        return None if form is None or form == parts else form
 
     def may_change(self, shape: Shape) -> bool:
         """Return False if the rule leaves all URLs of a shape as they are."""

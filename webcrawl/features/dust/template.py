@@ -57,18 +57,19 @@ class UrlTemplate(NamedTuple):
 
     def match(self, parts: UrlParts) -> dict[str, str] | None:
         """Return what the words of the template stand for in a URL; None if it has not this form."""
-        if (
-            len(parts.segments) != len(self.segments)
-            or len(parts.query) != len(self.query)
-            or parts.slash is not self.slash
-            or any(parts.segments[position] != segment for position, segment in self.fixed)
-        ):
+        segments = parts.segments
+        if len(segments) != len(self.segments) or parts.slash is not self.slash:
+            return None
+        for position, segment in self.fixed:
+            if segments[position] != segment:
+                return None
+        if len(parts.query) != len(self.query):
             return None
         query = sorted(piece.partition("=")[::2] for piece in parts.query)
-        if any(name != expected for (name, _), (expected, _) in zip(query, self.query, strict=True)):
+        if query and [name for name, _ in query] != [name for name, _ in self.query]:
             return None
         found: dict[str, str] = {}
-        values = [*parts.segments, *(value for _, value in query)]
+        values = [*segments, *(value for _, value in query)] if query else segments
         for value, (word, is_digits) in zip(values, self.words, strict=True):
             if is_digits is None:
                 if value != word:

@@ -486,8 +486,8 @@ def _form(site: _Site, parts: UrlParts) -> tuple[UrlParts, tuple[TrackedRule, ..
     applied: tuple[TrackedRule, ...] = ()
     for _ in range(STEPS):
         for tracked in site.rules_for(parts):
-            form = tracked.rule.form(parts)
-            if form is not None and form != parts:
+            form = tracked.rule.changed(parts)
+            if form is not None:
                 parts = form
                 if tracked not in applied:
                     applied = (*applied, tracked)
