@@ -25,8 +25,8 @@ class DustKnowledge:
 
     def __init__(self, chance: random.Random, share: float = 0.02, *, asks_known: bool = True) -> None:
         """``share``, ``asks_known``: see ``Withholding``."""
-        self.withholding = Withholding(chance, share, asks_known=asks_known)
-        self.learner = DustLearner(chance, self.withholding.form)
+        self.learner = DustLearner(chance, lambda parts: self.withholding.form(parts))
+        self.withholding = Withholding(chance, share, self.learner.find_page, asks_known=asks_known)
         self._ended: set[DustRule] = set()
 
     def page(self, url: str, content: PageContent, now: float) -> list[TrackedRule]:

@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from webcrawl.features.dust.template import fill, rewritings, template
-from webcrawl.features.dust.url_parts import Shape, UrlParts, is_token, parameter_name, path_place, place
+from webcrawl.features.dust.url_parts import Outline, UrlParts, is_token, parameter_name, path_place, place
 from webcrawl.urls.fingerprint import fingerprint
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ class DustRule:
         form = self.form(parts)
         return None if form is None or form == parts else form
 
-    def may_change(self, shape: Shape) -> bool:
+    def may_change(self, shape: Outline) -> bool:
         """Return False if the rule leaves all URLs of a shape as they are."""
         kind = self.kind
         if kind is DustKind.PARAMETER:

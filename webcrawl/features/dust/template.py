@@ -17,7 +17,7 @@ from webcrawl.features.dust.url_parts import is_dispatcher, is_script, parameter
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from webcrawl.features.dust.url_parts import Shape, UrlParts
+    from webcrawl.features.dust.url_parts import Outline, UrlParts
 
 LITERAL_MAX = 32
 """Maximum length of a word that is the same in all URLs of a template."""
@@ -41,7 +41,7 @@ class UrlTemplate(NamedTuple):
     fixed: tuple[tuple[int, str], ...]
     """Segments that all of its URLs have, with their positions: the first step of the comparison."""
 
-    def has_shape(self, shape: Shape) -> bool:
+    def has_shape(self, shape: Outline) -> bool:
         """Return whether URLs of a shape may have this form."""
         return (
             len(self.segments) == shape.segments

@@ -40,7 +40,7 @@ _TOKEN = re.compile(
 )
 
 
-class Shape(NamedTuple):
+class Outline(NamedTuple):
     """What a rule that cannot change a URL is told by."""
 
     segments: int
@@ -71,11 +71,11 @@ class UrlParts(NamedTuple):
         return self.authority.removeprefix("www.")
 
     @property
-    def shape(self) -> Shape:
+    def shape(self) -> Outline:
         """The shape of the URL."""
         segments, query = self.segments, self.query
         names = tuple([piece.partition("=")[0] for piece in query]) if query else ()
-        return Shape(len(segments), segments[0] if len(segments) > 1 else "", self.slash, names)
+        return Outline(len(segments), segments[0] if len(segments) > 1 else "", self.slash, names)
 
     def with_query(self, pieces: Sequence[str], separator: str | None = None) -> UrlParts:
         """Return the URL with other parameters."""

@@ -14,11 +14,11 @@ from webcrawl.urls.fingerprint import fingerprint
 
 if TYPE_CHECKING:
     import random
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from webcrawl.features.dust.learner import DustPage, TrackedRule
     from webcrawl.features.dust.rule import DustRule
-    from webcrawl.features.dust.url_parts import Shape
+    from webcrawl.features.dust.url_parts import Outline
     from webcrawl.scope.scope import Candidate, LinkBatch
 
 RULES_PER_SITE, RULES_IN_ALL = 64, 10_000
@@ -35,6 +35,9 @@ DOUBT_SECONDS = 600.0
 """Time after which a rule that is doubted is undone, if the page that was known did not come again."""
 STEPS = 16
 """How many rules are applied to a URL at most, one after the other, until none changes it."""
+REVISITED = 4
+"""One of so many copies that were fetched is visited again like other pages, in a crawl that does: by these a rule is
+doubted that has become wrong."""
 REMEMBERED = 2000
 """URLs of a site that are remembered as withheld."""
 SHAPES = 1000
@@ -85,7 +88,7 @@ class _Site:
     samples: OrderedDict[str, tuple[tuple[TrackedRule, ...], DustPage]] = field(default_factory=OrderedDict)
     stored: int = 0
     waiting: dict[int, WithheldUrl] = field(default_factory=dict)
-    by_shape: dict[Shape, tuple[TrackedRule, ...]] = field(default_factory=dict)
+    by_shape: dict[Outline, tuple[TrackedRule, ...]] = field(default_factory=dict)
     matches: dict[str, DustMatch] = field(default_factory=dict)
     """Of URLs that were withheld by the rules as they are."""
 
@@ -119,11 +122,20 @@ class _Site:
 class Withholding:
     """Decides from memory which URLs are withheld; costs one look-up for hosts without a rule."""
 
-    def __init__(self, chance: random.Random, share: float = 0.02, *, asks_known: bool = True) -> None:
-        """``share``: of the URLs that would be withheld, those that are fetched as samples. ``asks_known``: False if
-        every form counts as that of a known page, to explain URLs without the memory of the crawl."""
+    def __init__(
+        self,
+        chance: random.Random,
+        share: float = 0.02,
+        find_page: Callable[[str, str], DustPage | None] = lambda site, url: None,
+        *,
+        asks_known: bool = True,
+    ) -> None:
+        """``share``: of the URLs that would be withheld, those that are fetched as samples. ``find_page``: returns a
+        page that was fetched, by its site and URL, if it is remembered. ``asks_known``: False if every form counts as
+        that of a known page, to explain URLs without the memory of the crawl."""
         self._chance = chance
         self._share = share
+        self._find_page = find_page
         self._asks_known = asks_known
         self._sites: dict[str, _Site] = {}
         self._hosts: set[str] = set()
@@ -164,6 +176,9 @@ class Withholding:
             return DustMatch(applied, form, None) if applied else None
         member = site.members.get(_mark(form))
         if member is None or member.url == url or url in site.samples:
+            return None
+        if fingerprint(url) % REVISITED == 0 and self._find_page(parts.site, url) is not None:
+            # Of pages that are visited again.
             return None
         applied = _joined(site, applied, member)
         if site.stored + len(site.waiting) >= WITHHELD_PER_SITE or self._waiting >= WAITING_MAX:
@@ -348,6 +363,12 @@ class Withholding:
             mark = _mark(_form(site, member.parts)[0])
             member = site.members.get(mark, member)
             changed += self._compare(site, applied, member, page, now)
+        elif not changed:
+            # A copy that was fetched for another reason, such as a revisit.
+            form, applied = _form(site, page.parts)
+            known = site.members.get(_mark(form))
+            if known is not None and known.url != page.url:
+                changed = self._compare(site, _joined(site, applied, known), known, page, now)
         if changed:
             self._cover_anew(site, pages)
         self._cover(site, page)

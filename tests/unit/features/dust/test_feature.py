@@ -343,7 +343,7 @@ def test_what_is_withheld_is_stored_while_a_step_stores_it(start, runner, monkey
     """The commit waits for what the step has begun to store."""
     one = start()
     one.prove()
-    assert not one.finds("/item-3?ref=a")
+    assert not one.finds("/item-4?ref=a")
     withhold, entered, go_on = one.feature._store.withhold, asyncio.Event(), asyncio.Event()
 
     async def slowly(withheld):
@@ -362,7 +362,7 @@ def test_what_is_withheld_is_stored_while_a_step_stores_it(start, runner, monkey
 
     monkeypatch.setattr(one.feature._store, "withhold", slowly)
     runner.run(both())
-    assert owed(one) == ["http://a.test/item-3?ref=a"]
+    assert owed(one) == ["http://a.test/item-4?ref=a"]
 
 
 def test_links_to_withheld_urls_count_for_the_page_that_they_equal(start):

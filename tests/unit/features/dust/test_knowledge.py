@@ -1,6 +1,7 @@
 """What DUST rules save and lose on made sites with truth, and what hostile sites achieve."""
 
 import random
+from types import SimpleNamespace
 
 import pytest
 
@@ -165,6 +166,19 @@ def test_a_sample_that_differs_is_compared_with_the_page_as_it_is_now():
     assert (probe.url, probe.is_repeat) == (samples[0].removesuffix("?ref=a"), True)
     assert show(knowledge, probe.url, "today's news") == [tracked]
     assert tracked.state is DustState.CONFIRMED
+
+
+def test_one_copy_in_four_is_visited_again_and_one_that_differs_by_then_is_a_doubt():
+    knowledge, tracked = proved()
+    knowledge.withholding._chance = SimpleNamespace(random=lambda: 1.0)
+    copies = [f"http://a.test/item-{number}?ref=a" for number in range(10)]
+    visited = [url for url in copies if not refused(knowledge, url)]
+    assert 0 < len(visited) < 6
+    assert show(knowledge, visited[0], "news of the item", 9.0) == [tracked]
+    assert tracked.state is DustState.DOUBTED
+    [probe] = knowledge.take_probes()
+    assert show(knowledge, probe.url, "old news", 10.0) == [tracked]
+    assert tracked.state is DustState.UNDONE
 
 
 @pytest.mark.parametrize("answers", [True, False])
