@@ -21,6 +21,7 @@ from tests.bench import (
     seen,
     shared,
     switching,
+    web,
 )
 
 
@@ -58,6 +59,7 @@ PARTS = {
     "recording": switching.recording,
     "signing": switching.signing,
     "documentation": documentation.recognised,
+    "web": web.of_the_web,
 }
 
 if __name__ == "__main__":

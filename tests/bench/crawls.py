@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from tests.bench import engine_parts
 from tests.bench.meter import Figures
@@ -19,6 +19,8 @@ from tests.fakeweb.witness import violations
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+T = TypeVar("T")
 
 SCRAPY = str(Path(sys.executable).with_name("scrapy"))
 ROOT = Path(__file__).resolve().parents[2]
@@ -66,10 +68,10 @@ def spread(values: Sequence[float], form: str) -> str:
     return f"{middle} ({form.format(min(values))} to {form.format(max(values))})"
 
 
-def in_turn(folder: Path, crawls: Mapping[str, Callable[[Path], Figures]]) -> dict[str, list[Figures]]:
+def in_turn(folder: Path, crawls: Mapping[str, Callable[[Path], T]]) -> dict[str, list[T]]:
     """Measure each of the crawls ``ROUNDS`` times. The order is reversed each time: what runs first has no
     advantage."""
-    found: dict[str, list[Figures]] = {name: [] for name in crawls}
+    found: dict[str, list[T]] = {name: [] for name in crawls}
     for number in range(ROUNDS):
         for name in list(crawls)[:: -1 if number % 2 else 1]:
             found[name].append(crawls[name](folder / f"{name}-{number}"))

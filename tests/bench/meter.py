@@ -34,6 +34,8 @@ class Figures:
     callback_max: float
     cpu_by_place: dict[str, float]
     """As ``cpu.seconds_by_place``, in the time that was measured."""
+    began_at: float = 0.0
+    """Epoch seconds at which the measurement began."""
 
     @property
     def per_second(self) -> float:
@@ -45,7 +47,8 @@ class Figures:
 
 
 class Meter:
-    """Writes METER_FILE when METER_SECONDS have passed since METER_WARM_UP pages were there, and stops the crawl.
+    """Writes METER_FILE when METER_SECONDS have passed since METER_WARM_UP pages were there, or when METER_PAGES more
+    are there, and stops the crawl.
 
     Figures are of the time after the warm-up. With METER_GO, a file, it says that it is warm by METER_FILE.warm and
     begins when that file is there: so several crawls are measured at the same time.
@@ -56,11 +59,13 @@ class Meter:
         self._file = Path(crawler.settings["METER_FILE"])
         self._warm_up = int(crawler.settings["METER_WARM_UP"] or 500)
         self._seconds = float(crawler.settings["METER_SECONDS"] or 20)
+        self._most = int(crawler.settings["METER_PAGES"] or 0)
         go = crawler.settings["METER_GO"]
         self._go = Path(go) if go else None
         self._pages = 0
         self._first_at = 0.0
         self._start: tuple[float, float] | None = None
+        self._began_at = 0.0
         self._by_place: dict[str, float] = {}
         self._callbacks: list[float] = []
         self._done = False
@@ -78,8 +83,11 @@ class Meter:
         if self._start is None and self._pages >= self._warm_up and self._may_begin():
             self._by_place = cpu.seconds_by_place()
             self._start = (time.perf_counter(), cpu.seconds())
+            self._began_at = time.time()
             self._pages = 0
-        elif self._start is not None and time.perf_counter() - self._start[0] >= self._seconds:
+        elif self._start is not None and (
+            time.perf_counter() - self._start[0] >= self._seconds or 0 < self._most <= self._pages
+        ):
             self._finish(*self._start)
 
     def _may_begin(self) -> bool:
@@ -118,6 +126,7 @@ class Meter:
                 place: all_of - self._by_place.get(place, 0.0)
                 for place, all_of in cpu.seconds_by_place().items()
             },
+            self._began_at,
         )
         self._file.write_text(json.dumps(asdict(figures)))
         deferred_from_coro(self._crawler.engine.close_spider_async(reason="measured"))

@@ -6,4 +6,4 @@ from webcrawl.settings import *  # noqa: F403
 _apply()
 
 EXTENSIONS = {"tests.bench.meter.Meter": 0}
-METER_FILE = METER_WARM_UP = METER_SECONDS = METER_GO = None
+METER_FILE = METER_WARM_UP = METER_SECONDS = METER_PAGES = METER_GO = CLOCKS_FILE = None

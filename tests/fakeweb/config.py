@@ -33,7 +33,10 @@ class Config:
     seed: int = 1
     hosts: int = 20
     pages: int | None = 400
-    """Pages of all hosts together; None for an endless web. For the bench web: pages of each host."""
+    """Pages of all hosts together; None for an endless web. For the bench web: pages of each host. For the web that
+    looks like the real one: the most pages of a host."""
+    least_pages: int = 1
+    """For that web: the least pages of a host."""
     fresh: int = 0
     """For the bench web: how many of a page's hundred links nobody has met before; a multiple of five."""
     sections: tuple[str, ...] = ()

@@ -51,10 +51,10 @@ NEAR = Line()
 class Connection(asyncio.Protocol):
     """One connection: requests are answered one at a time, in order; those that were pipelined wait.
 
-    The write buffer's high-water mark is 0, so each piece is on its way before the next one is written. A complete
-    answer ended when its last piece was written: the moment before the peer could have it, however late this
-    process comes to know that it left. What arrives after the server has closed an idle connection is lost, while its
-    end is still on the way to the peer.
+    The write buffer's high-water mark is the least there is, so each piece is on its way before the next one is
+    written. A complete answer ended when its last piece was written: the moment before the peer could have it,
+    however late this process comes to know that it left. What arrives after the server has closed an idle connection
+    is lost, while its end is still on the way to the peer.
     """
 
     def __init__(
@@ -91,9 +91,10 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
-        self._transport.set_write_buffer_limits(high=0)
         self._address = self._transport.get_extra_info("sockname")[0]
         tls = self._transport.get_extra_info("ssl_object")
+        # uvloop's TLS transport is full at its high-water mark: with 0 it would be so with nothing written.
+        self._transport.set_write_buffer_limits(high=0 if tls is None else 1, low=0)
         self._is_resumed = tls is not None and bool(tls.session_reused)
         self._open_ones.add(self)
 

@@ -52,6 +52,8 @@ LEAST_LINKS, MOST_LINKS = 10, 1000
 PAGES_MAX = 20_000
 """Of one host but the hot one."""
 HOT_PAGES = 5_000_000
+SEEDS = 10_000
+"""The roots of the first hosts are seeds; the others are found by links."""
 FIRST_BYTE_SECONDS = 0.060
 SILENT_SECONDS = 3600.0
 OLD_ADDRESS = "127.0.0.2"
@@ -80,16 +82,18 @@ class OrdinaryWeb:
         hosts: int = 1000,
         pages: int = PAGES_MAX,
         *,
+        least: int = 1,
         suffix: str = "test",
         pause: bool = True,
     ) -> None:
-        """``pages``: the most pages of a host; the hot one has more, unless it is 1. ``pause``: whether answers take
-        their time to the first byte."""
+        """``pages``, ``least``: the most and the least pages of a host; the hot one has more, unless the most is 1.
+        ``pause``: whether answers take their time to the first byte."""
         self.seed = seed
         self.count = hosts
         self.suffix = suffix
         self.ports = Ports()
         self._pages = pages
+        self._least = least
         self._pause = pause
 
     @property
@@ -99,8 +103,12 @@ class OrdinaryWeb:
 
     @property
     def seeds(self) -> list[str]:
-        """The roots of all hosts, as their owners would write them."""
-        return [f"http{'' if self.redirects(n) else 's'}://{self._authority(n)}/" for n in range(self.count)]
+        """The roots of the first hosts, as their owners would write them."""
+        return [self.root(number) for number in range(min(self.count, SEEDS))]
+
+    def root(self, number: int) -> str:
+        """Return the URL of a host's first page, as its owner would write it."""
+        return f"http{'' if self.redirects(number) else 's'}://{self._authority(number)}/"
 
     def bind(self, ports: Ports) -> None:
         """Take note of the server's ports."""
@@ -133,7 +141,8 @@ class OrdinaryWeb:
         """Return the number of pages of a host."""
         if number == 0 and self._pages > 1:
             return HOT_PAGES
-        return min(int(1 / (1 - self._chance("pages", number))), self._pages)
+        drawn = int(1 / (1 - self._chance("pages", number)))
+        return min(max(drawn, self._least), self._pages)
 
     def answer(self, request: Request) -> Answer:
         """Answer robots.txt, a page or an error, after the time that it takes."""

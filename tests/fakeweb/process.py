@@ -52,7 +52,8 @@ def build(config: Config) -> Site:
     if config.kind == "copies":
         return Copies(config.pages or 200, suffix=config.suffix, names=config.sections)
     if config.kind == "ordinary":
-        return OrdinaryWeb(config.seed, config.hosts, config.pages or PAGES_MAX, suffix=config.suffix)
+        most = config.pages or PAGES_MAX
+        return OrdinaryWeb(config.seed, config.hosts, most, least=config.least_pages, suffix=config.suffix)
     if config.kind == "variants":
         return Variants(config.pages or 10, suffix=config.suffix)
     if config.kind == "mirrors":
