@@ -6,8 +6,10 @@ each call, which are part of what is measured.
 
 from __future__ import annotations
 
+import gc
 import inspect
 import json
+import threading
 import time
 from collections import Counter
 from functools import wraps
@@ -46,6 +48,7 @@ STAGES: dict[str, tuple[str, ...]] = {
     "evidence of traps": ("webcrawl.features.traps.feature:TrapsFeature.page",),
 }
 """Functions and methods, ``module:name``, by stage."""
+COLLECTION = "garbage collection"
 
 
 class Clocks:
@@ -57,6 +60,7 @@ class Clocks:
         self.seconds: Counter[str] = Counter()
         self.calls: Counter[str] = Counter()
         self.pages = 0
+        self._collecting_since = 0.0
         self._running: list[float] = []
         """For each stage that runs, the seconds of the stages that it called."""
 
@@ -67,6 +71,7 @@ class Clocks:
         for stage, names in STAGES.items():
             for name in names:
                 clocks._around(stage, name)
+        gc.callbacks.append(clocks._collector)
         crawler.signals.connect(clocks._closed, signal=signals.spider_closed)
         return clocks
 
@@ -74,8 +79,22 @@ class Clocks:
         self.pages += 1
 
     def _closed(self) -> None:
-        stages = {stage: [self.seconds[stage], self.calls[stage]] for stage in STAGES}
+        gc.callbacks.remove(self._collector)
+        stages = {stage: [self.seconds[stage], self.calls[stage]] for stage in (*STAGES, COLLECTION)}
         self._path.write_text(json.dumps({"pages": self.pages, **stages}))
+
+    def _collector(self, phase: str, _: object) -> None:
+        """Called by Python's garbage collector, on whichever thread it runs."""
+        if threading.current_thread() is not threading.main_thread():
+            return
+        if phase == "start":
+            self._collecting_since = time.thread_time()
+            return
+        used = time.thread_time() - self._collecting_since
+        self.seconds[COLLECTION] += used
+        self.calls[COLLECTION] += 1
+        if self._running:
+            self._running[-1] += used
 
     def _around(self, stage: str, name: str) -> None:
         module, _, names = name.partition(":")

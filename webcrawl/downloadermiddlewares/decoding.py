@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from scrapy.responsetypes import responsetypes
 
 from webcrawl.crawl.context import get_context
-from webcrawl.fetching.decoding import decode
+from webcrawl.fetching.decoding import decode, expected_bytes
 from webcrawl.fetching.meta import fetch_meta
 from webcrawl.parsing.mime import HTML_TYPES, mime_type
 
@@ -55,6 +55,9 @@ class DecodingMiddleware:
         if account is None:
             return _decoded(response, decode(response.body, coding, limit), facts)
         most = min(limit, account.room, AT_ONCE_BYTES)
+        if most < min(limit, expected_bytes(response.body, coding)):
+            # It would be decoded here in vain.
+            return self._decode_large(response, coding, limit, facts, account)
         decoded = decode(response.body, coding, most)
         if decoded.truncated and most < limit:
             # The decoded size is known only afterwards, and few bodies decode to more than their share of the memory.

@@ -24,6 +24,9 @@ CODINGS_MAX = 3
 MEMBERS_MAX = 1_000
 """The number of members of a gzip stream, or frames of a zstd stream, that are decoded."""
 
+USUAL_RATIO = 3
+"""HTML is at least so many times as large as its compressed form, as a rule."""
+
 # Bytes that a decoder is fed at a time; the second value is for a damaged stream, since the error discards the output
 # of the last piece.
 _FED_BYTES = 65_536
@@ -81,6 +84,15 @@ def decode(payload: bytes, content_encoding: str | None, limit: int) -> Decoded:
             error = error or f"{name}: {step.error}"
     whole = _cut(payload, limit, error)
     return Decoded(whole.body, truncated or whole.truncated, error)
+
+
+def expected_bytes(payload: bytes, content_encoding: str) -> int:
+    """Return about how many bytes a payload has without its coding: what gzip says at its end, else ``USUAL_RATIO``
+    times its own size. Only a guess: the end of a hostile payload says anything.
+    """
+    if content_encoding.strip().lower() in {"gzip", "x-gzip"}:
+        return int.from_bytes(payload[-4:], "little")
+    return USUAL_RATIO * len(payload)
 
 
 def decoded_chunks(path: str, content_encoding: str, limit: int) -> Generator[bytes, None, None]:
