@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 
 from tests.bench import (
@@ -14,6 +15,7 @@ from tests.bench import (
     dust,
     engine,
     handshakes,
+    intake,
     links,
     near_duplicates,
     planning,
@@ -29,13 +31,17 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
     parser.add_argument("only", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}; all without any")
     parser.add_argument("--seconds", type=float, default=20.0, help="how long each crawl is measured (20)")
+    parser.add_argument(
+        "--seeds", type=int, default=intake.SEEDS, help=f"seeds of the part intake ({intake.SEEDS:,})"
+    )
     options = parser.parse_args()
     unknown = [name for name in options.only if name not in PARTS]
     if unknown:
         parser.error(f"no part is called {unknown[0]}; there are {', '.join(PARTS)}")
     with tempfile.TemporaryDirectory(prefix="webcrawl-bench-") as folder:
-        for name in options.only or PARTS:
-            PARTS[name](Path(folder) / name, options.seconds)
+        parts = {**PARTS, "intake": partial(intake.seeds_beside_a_crawl, seeds=options.seeds)}
+        for name in options.only or parts:
+            parts[name](Path(folder) / name, options.seconds)
     return 0
 
 
@@ -60,6 +66,7 @@ PARTS = {
     "signing": switching.signing,
     "documentation": documentation.recognised,
     "web": web.of_the_web,
+    "intake": intake.seeds_beside_a_crawl,
 }
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tests.bench import engine_parts
 from tests.bench.meter import Figures
@@ -180,9 +180,17 @@ def ours(
 
 
 def _scrapy(folder: Path, arguments: list[str], seconds: float, settings: str, without: str = "") -> Figures:
-    folder.mkdir(parents=True, exist_ok=True)
     result = folder / "meter.json"
-    command = [SCRAPY, "crawl", *arguments, "-s", f"METER_FILE={result}", "-s", f"METER_SECONDS={seconds}"]
+    meter = ["-s", f"METER_FILE={result}", "-s", f"METER_SECONDS={seconds}"]
+    return Figures(**run_crawl(folder, [*arguments, *meter], settings, result, without))
+
+
+def run_crawl(
+    folder: Path, arguments: Sequence[str], settings: str, result: Path, without: str = ""
+) -> dict[str, Any]:
+    """Run ``scrapy crawl`` with a settings module, and return what it left in ``result``."""
+    folder.mkdir(parents=True, exist_ok=True)
+    command = [SCRAPY, "crawl", *arguments]
     environment = {
         **os.environ,
         "SCRAPY_SETTINGS_MODULE": settings,
@@ -194,4 +202,5 @@ def _scrapy(folder: Path, arguments: list[str], seconds: float, settings: str, w
     if not result.exists():
         tail = (folder / "output.txt").read_text(errors="replace")[-2000:]
         raise SystemExit(f"the crawl ended with status {done.returncode} and no figures:\n{tail}")
-    return Figures(**json.loads(result.read_text()))
+    figures: dict[str, Any] = json.loads(result.read_text())
+    return figures

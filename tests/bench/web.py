@@ -58,8 +58,8 @@ def of_the_web(folder: Path, seconds: float) -> None:
         f"A web that looks like the real one, delay of {DELAY} s, all defaults; each crawl is measured for "
         f"{seconds:g} s or {PAGES:,} pages, {ROUNDS} times in turn:"
     )
-    crawls = {f"{hosts:,} hosts": partial(_crawl, _web(hosts), seconds, WARM_UP) for hosts in HOSTS} | {
-        KNOWN: partial(_crawl, _web(KNOWN_HOSTS, LONG_SITES), seconds, LONG_WARM_UP)
+    crawls = {f"{hosts:,} hosts": partial(_crawl, of_hosts(hosts), seconds, WARM_UP) for hosts in HOSTS} | {
+        KNOWN: partial(_crawl, of_hosts(KNOWN_HOSTS, LONG_SITES), seconds, LONG_WARM_UP)
     }
     found: dict[str, list[Course]] = in_turn(folder, crawls)
     for name, courses in found.items():
@@ -71,7 +71,7 @@ def of_the_web(folder: Path, seconds: float) -> None:
 KNOWN = f"{KNOWN_HOSTS:,} hosts, all known"
 
 
-def _web(hosts: int, least: int = 1) -> Config:
+def of_hosts(hosts: int, least: int = 1) -> Config:
     return Config(
         kind="ordinary",
         hosts=hosts,
@@ -84,18 +84,22 @@ def _web(hosts: int, least: int = 1) -> Config:
     )
 
 
+def web_settings(served: Served) -> tuple[str, ...]:
+    """Return the settings of a crawl of this web: all others have their defaults."""
+    return (
+        f"POLITENESS_MIN_DELAY={DELAY}",
+        "POLITENESS_FACTOR=0",
+        "FETCH_PRIVATE_ADDRESSES=1",
+        f"DNS_NAMESERVERS={served.nameserver}",
+    )
+
+
 def _crawl(config: Config, seconds: float, warm_up: int, folder: Path, *more: str) -> Course:
     folder.mkdir(parents=True, exist_ok=True)
     with serve_in_process(config, folder / "access.log") as served:
         site = served.site
         assert isinstance(site, OrdinaryWeb)
-        settings = (
-            f"POLITENESS_MIN_DELAY={DELAY}",
-            "POLITENESS_FACTOR=0",
-            f"DNS_NAMESERVERS={served.nameserver}",
-            f"METER_PAGES={PAGES}",
-            *more,
-        )
+        settings = (*web_settings(served), f"METER_PAGES={PAGES}", *more)
         figures = ours(folder, seeds_file(folder, served), seconds, *settings, warm_up=warm_up)
         return _course(folder / "job", figures, served, site)
 
@@ -167,7 +171,7 @@ def _stages(folder: Path, seconds: float) -> None:
     clocks = place / "clocks.json"
     extensions = {"tests.bench.meter.Meter": 0, "tests.bench.clocks.Clocks": 1}
     more = (f"EXTENSIONS={json.dumps(extensions)}", f"+CLOCKS_FILE={clocks}")
-    course = _crawl(_web(HOSTS[-1]), seconds, WARM_UP, place, *more)
+    course = _crawl(of_hosts(HOSTS[-1]), seconds, WARM_UP, place, *more)
     taken = json.loads(clocks.read_text())
     loop = course.figures.cpu_by_place["event loop"] / course.figures.pages
     pages, parts = taken.pop("pages"), []
