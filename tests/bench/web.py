@@ -90,6 +90,7 @@ def web_settings(served: Served) -> tuple[str, ...]:
         f"POLITENESS_MIN_DELAY={DELAY}",
         "POLITENESS_FACTOR=0",
         "FETCH_PRIVATE_ADDRESSES=1",
+        "CRAWLER_CONTACT=https://crawler.example.org/",
         f"DNS_NAMESERVERS={served.nameserver}",
     )
 

@@ -8,7 +8,7 @@ import logging
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from webcrawl.errors import ContactMissing, CrawlError
 from webcrawl.politeness.contact import contact_problem, is_contact
@@ -32,10 +32,20 @@ AT_ONCE = 10_000
 """Seeds that are queued together. Each batch waits for everything that a busy crawl has to store, and a host whose
 seed is not queued cannot have its turn."""
 BREATH = 100
-"""Number of seeds after which the event loop has its turn."""
+"""Number of seeds that are read and checked, after which the event loop has its turn."""
+PASSED = 1_000
+"""The same for seeds that an earlier run took, which are read alone."""
 BAD_SHOWN = 20
 POLL_SECONDS = 1.0
 """Interval at which to ask if another process has read the list."""
+
+
+class _Batch(NamedTuple):
+    """Seeds that are queued together."""
+
+    read: int
+    """Wrong ones included."""
+    entries: list[UrlEntry]
 
 
 class Seeding:
@@ -76,9 +86,8 @@ class Seeding:
         """Queue seeds that are not in the list. Returns False if they cannot become durable, or the crawl is being
         closed. Raises as ``run``."""
         good, bad = self._good, self._bad
-        while batch := list(islice(seeds, AT_ONCE)):
-            entries = await self._entries(batch)
-            if self._context.frontier.is_closing() or not await self._scheduler.add_seeds(entries):
+        while (batch := await self._next_batch(seeds)).read:
+            if self._context.frontier.is_closing() or not await self._scheduler.add_seeds(batch.entries):
                 return False
         logger.info("%s taken, %d wrong", text.things(self._good - good, "seed"), self._bad - bad)
         return True
@@ -115,14 +124,14 @@ class Seeding:
         frontier = self._context.frontier
         seeds = self._all_seeds()
         left = self._read
-        while left and (passed := len(list(islice(seeds, min(left, AT_ONCE))))):
+        while left and (passed := len(list(islice(seeds, min(left, PASSED))))):
             left -= passed
             await asyncio.sleep(0)
-        while batch := list(islice(seeds, AT_ONCE)):
-            if frontier.is_closing() or not await self._scheduler.add_seeds(await self._entries(batch)):
+        while (batch := await self._next_batch(seeds)).read:
+            if frontier.is_closing() or not await self._scheduler.add_seeds(batch.entries):
                 self._is_over = not frontier.is_closing()
                 return False
-            self._read += len(batch)
+            self._read += batch.read
             if lists is not None:
                 turn, _ = await frontier.with_retry(lambda: lists.request_turn(digest, self._read))
                 if turn is not turn.OURS:
@@ -130,14 +139,15 @@ class Seeding:
         self._is_over = True
         return True
 
-    async def _entries(self, batch: list[Seed | BadSeed]) -> list[UrlEntry]:
-        entries = []
-        for number, seed in enumerate(batch, start=1):
-            if (entry := self._entry(seed)) is not None:
-                entries.append(entry)
-            if number % BREATH == 0:
-                await asyncio.sleep(0)
-        return entries
+    async def _next_batch(self, seeds: Iterator[Seed | BadSeed]) -> _Batch:
+        """Read the next seeds, at most ``AT_ONCE``; none are left if it read none."""
+        entries: list[UrlEntry] = []
+        read = 0
+        while read < AT_ONCE and (some := list(islice(seeds, min(BREATH, AT_ONCE - read)))):
+            read += len(some)
+            entries += [entry for seed in some if (entry := self._entry(seed)) is not None]
+            await asyncio.sleep(0)
+        return _Batch(read, entries)
 
     def _entry(self, seed: Seed | BadSeed) -> UrlEntry | None:
         """Return the entry of a seed; a wrong one is logged and counted, and the rest goes on."""

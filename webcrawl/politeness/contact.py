@@ -6,6 +6,7 @@ A site owner who is bothered by a crawler must be able to find out from the serv
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from ipaddress import ip_address
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,7 @@ _FOREIGN = "scrapy.org"
 
 # RFC 2606, 6761, 6762, 8375 and ICANN's reservation of .internal: names that are on no public web.
 _PRIVATE_SUFFIXES = ("test", "example", "invalid", "localhost", "internal", "local", "home.arpa")
+_BELOW_PRIVATE_SUFFIXES = tuple(f".{suffix}" for suffix in _PRIVATE_SUFFIXES)
 
 
 def is_contact(text: str) -> bool:
@@ -41,10 +43,11 @@ def user_agent(configured: str, contact: str) -> str:
 def is_public(host: str) -> bool:
     """Return True if ``host``, a name or an IP literal, may be on the public web. Names are not looked up."""
     name = host.strip("[]").rstrip(".").lower()
-    try:
-        return ip_address(name).is_global
-    except ValueError:
-        return not any(name == suffix or name.endswith(f".{suffix}") for suffix in _PRIVATE_SUFFIXES)
+    if name[-1:].isdigit() or ":" in name:
+        # Nothing else can be an address, and to find that out by trying takes longer than the rest.
+        with suppress(ValueError):
+            return ip_address(name).is_global
+    return not (name in _PRIVATE_SUFFIXES or name.endswith(_BELOW_PRIVATE_SUFFIXES))
 
 
 def contact_problem(agent: str, contact: str, hosts: Iterable[str]) -> str | None:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
+import ssl
 import statistics
 
 import brotli
+import uvloop
 
 from tests.fakeweb.answer import Answer, Pause, Request
-from tests.fakeweb.ordinary import MEDIAN_BYTES, OLD_ADDRESS, OrdinaryWeb, OrdinaryZone
+from tests.fakeweb.ordinary import MEDIAN_BYTES, OLD_ADDRESS, SEEDS, OrdinaryWeb, OrdinaryZone
 from tests.fakeweb.ports import Ports
+from tests.fakeweb.server import FakeWeb
+from tests.fakeweb.tls import ordinary
 
 WEB = OrdinaryWeb(hosts=1_000_000)
 WEB.bind(Ports(http=8001, https=8002))
@@ -68,9 +73,44 @@ def test_some_hosts_lead_from_http_to_https_to_www() -> None:
     assert WEB.seeds[number] == f"http://{name}:8001/"
 
 
+def test_a_host_has_at_least_as_many_pages_as_was_asked_for_and_only_the_first_hosts_are_seeds() -> None:
+    long_sites = OrdinaryWeb(hosts=10, pages=50, least=40)
+    assert {40 <= long_sites.pages(number) <= 50 for number in range(1, 10)} == {True}
+    assert len(WEB.seeds) == SEEDS < WEB.count
+
+
 def test_answers_take_their_time_and_a_robots_file_may_never_come() -> None:
     assert isinstance(next(iter(ask(WEB.name(0), "/").steps)), Pause)
     assert ask("nobody.test", "/").status == ask(WEB.name(0), "/a/x.html").status == 404
+
+
+def test_both_versions_of_tls_answer_after_a_pause_on_the_loop_of_the_server() -> None:
+    web = OrdinaryWeb(hosts=20)
+    old, new = (next(n for n in range(20) if web.is_old(n) is age) for age in (True, False))
+    trusting = ssl.create_default_context()
+    trusting.check_hostname, trusting.verify_mode = False, ssl.CERT_NONE
+
+    async def first_line(port: int, number: int, address: str) -> tuple[str, bytes]:
+        name = web.name(number)
+        reader, writer = await asyncio.open_connection(address, port, ssl=trusting, server_hostname=name)
+        writer.write(f"GET /robots.txt HTTP/1.1\r\nHost: {name}\r\n\r\n".encode())
+        line = await reader.readline()
+        writer.close()
+        return writer.get_extra_info("ssl_object").version(), line
+
+    async def ask_both() -> list[tuple[str, bytes]]:
+        context, context_of_old = ordinary(web)
+        addresses = ("127.0.0.1", OLD_ADDRESS)
+        async with FakeWeb(
+            web, tls=context, tls_at={OLD_ADDRESS: context_of_old}, addresses=addresses
+        ) as server:
+            port = server.ports.https or 0
+            return [await first_line(port, new, "127.0.0.1"), await first_line(port, old, OLD_ADDRESS)]
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        answers = runner.run(ask_both())
+    assert [version for version, _ in answers] == ["TLSv1.3", "TLSv1.2"]
+    assert all(line.startswith(b"HTTP/1.1 ") for _, line in answers)
 
 
 def test_names_have_the_address_of_their_version_of_tls() -> None:
