@@ -7,6 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from scrapy.settings import Settings
 
 from tests import processes, redis_program
 from tests.commands import own_process
@@ -14,8 +15,11 @@ from tests.crawl import expectation
 from tests.crawl.crawling import Jobdir
 from tests.fakeweb import witness
 from webcrawl.storage.redis.private import CHOICE
+from webcrawl.web.dashboard.listings import fetches
+from webcrawl.web.dashboard.source import CrawlSource
 
 CONCURRENT = 4
+FILTERS = ("search", "status", "kind", "host", "error", "refusal", "withheld")
 
 
 @pytest.fixture(autouse=True)
@@ -75,6 +79,21 @@ def test_two_workers_stop_at_a_limit_and_go_on_and_fetch_each_page_once(serve, c
     told = own_process(second.path.parent, "status", second.path, "--json")
     assert told.status == 0, told.err
     assert json.loads(told.out)["urls"]["done"] == len(expected)
+    listed = json.loads(own_process(second.path.parent, "crawls", second.path.parent, "--json").out)["crawls"]
+    [pages] = [one["pages"] for one in listed if one["name"] == second.path.name]
+    assert pages == len(expected)
+    # The dashboard, also that of the first worker, has the requests of all.
+    for folder in (second.path, second.path / "workers" / "1"):
+        settings = Settings()
+        settings.setmodule("webcrawl.settings")
+        settings.set("JOBDIR", str(folder))
+        if folder != second.path:
+            settings.set("REDIS_URL", "unix:///nowhere")
+        source = CrawlSource(settings, "broad")
+        shown = fetches(source, dict.fromkeys(FILTERS, "") | {"limit": 1000})
+        assert (len(shown["rows"]), shown["note"]) == (len(web.hits()), None)
+        assert {row["worker"] for row in shown["rows"]} == {"w1", "w2"}
+        assert (source.name, source.folder) == (second.path.name, second.path)
     for name in ("w1: Spider opened", "w2: Spider opened"):
         assert name in second.stderr
         assert name in (second.path / "crawl.log").read_text()

@@ -137,8 +137,13 @@ def _row(crawl: CrawlFolder) -> tuple[str, ...]:
 
 def _pages(crawl: CrawlFolder) -> int | None:
     from webcrawl.control.folders import rates
+    from webcrawl.crawl.jobdir import worker_folders
 
     with suppress(OSError):
+        if workers := worker_folders(crawl.path):
+            # The progress logs are theirs.
+            counted = [figures.pages for one in workers if (figures := rates(one)) is not None]
+            return sum(counted) if counted else None
         figures = rates(crawl.path, crawl.status)
         return None if figures is None else figures.pages
     return None

@@ -74,6 +74,22 @@ class Command(ProjectCommand):
             return
         crawl = crawl or require_crawl(self.settings, opts.spider)
         tell_status(crawl, self.settings, as_json=opts.json)
+        if folder is not None and not opts.json:
+            tell("\n".join(_rest_of_workers(folder)))
+
+
+def _rest_of_workers(folder: Path) -> Iterator[str]:
+    """Yield what the folder of several workers has beside their shared state."""
+    from webcrawl.control import folders
+    from webcrawl.reports.summary import ending_in_words
+
+    crawl = folders.look(folder)
+    yield ""
+    if not crawl.state.is_live:
+        at = "" if crawl.ended_at is None else f", {text.second(crawl.ended_at)} UTC"
+        yield f"last run  {ending_in_words(crawl.state, crawl.reason)}{at}"
+    yield f"on disk   {text.size(crawl.size_bytes)}"
+    yield from _last_errors(folder)
 
 
 def _of_workers(folder: Path) -> StoredCrawl | None:
@@ -138,10 +154,7 @@ def _folder_as_text(folder: Path, settings: BaseSettings) -> Iterator[str]:
     yield f"on disk  {text.size(crawl.size_bytes)}"
     yield from _future(crawl)
     yield from changes_as_text(changes)
-    if errors := folders.last_errors(folder):
-        yield ""
-        yield "last errors"
-        yield from map(_error, errors)
+    yield from _last_errors(folder)
 
 
 def _future(crawl: CrawlFolder) -> Iterator[str]:
@@ -178,6 +191,15 @@ def _stored(folder: Path) -> StoredCrawl | None:
 
     technology = technology_in(folder)
     return None if technology is None else select_crawl_in(folder, technology)
+
+
+def _last_errors(folder: Path) -> Iterator[str]:
+    from webcrawl.control import folders
+
+    if errors := folders.last_errors(folder):
+        yield ""
+        yield "last errors"
+        yield from map(_error, errors)
 
 
 def _error(line: str) -> str:

@@ -15,7 +15,7 @@ from webcrawl.crawl import essentials
 from webcrawl.crawl.archiving import build_archive
 from webcrawl.crawl.feature import CrawlContext, Features, Parts
 from webcrawl.crawl.feature_table import FURTHER, SHAPING, build_features, further_entries
-from webcrawl.crawl.jobdir import Jobdir, new_folder
+from webcrawl.crawl.jobdir import Jobdir, folder_of_all, new_folder
 from webcrawl.crawl.ordering import best_first_exploration, build_order
 from webcrawl.crawl.page_processing import build_processing
 from webcrawl.crawl.refused_start import answering
@@ -153,7 +153,7 @@ def _build(crawler: Crawler) -> CrawlContext:
         _bandwidth(crawler, backend),
         features,
         next((feature.results for feature in features if feature.results is not None), archive),
-        _clocks(configuration, backend, clock),
+        _clocks(configuration, backend, clock, directory),
         *build_processing(configuration),
     )
 
@@ -169,10 +169,14 @@ def require_contact(spider: object, configuration: Configuration) -> None:
         raise ConfigurationError([Problem("CRAWLER_CONTACT", why or "is missing")])
 
 
-def _clocks(configuration: Configuration, backend: Backend, clock: CrawlClock) -> ClockStore | None:
+def _clocks(
+    configuration: Configuration, backend: Backend, clock: CrawlClock, folder: Path | None
+) -> ClockStore | None:
     """Return the store of the clocks that this process shares with others; None if it shares none."""
-    if isinstance(backend, SharedBackend):
+    is_one_of_several = folder is not None and folder_of_all(folder) != folder
+    if isinstance(backend, SharedBackend) and not (is_one_of_several and configuration.service_clocks):
         return backend.clocks
+    # All workers are on this machine, like the other crawls of the service.
     if configuration.service_clocks is None:
         return None
     try:

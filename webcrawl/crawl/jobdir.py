@@ -78,6 +78,13 @@ def worker_folders(jobdir: Path) -> list[Path]:
     return [worker_folder(jobdir, number) for number in sorted(numbers)]
 
 
+def folder_of_all(folder: Path) -> Path:
+    """Return the JOBDIR of the crawl that has several workers in it, if ``folder`` is the folder of one; else
+    ``folder``."""
+    jobdir = folder.absolute().parent.parent
+    return jobdir if folder.absolute().parent.name == WORKERS and worker_folders(jobdir) else folder
+
+
 def folders_with_files(folders: Iterable[Path]) -> list[Path]:
     """Return the folders in which crawls keep what they fetched, each once: in place of the JOBDIR of a crawl of
     several workers those of its workers."""

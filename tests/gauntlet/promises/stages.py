@@ -15,13 +15,14 @@ import subprocess
 import tempfile
 import time
 from contextlib import ExitStack, closing, suppress
+from functools import cache
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
-from tests import forked, processes
+from tests import forked, processes, redis_program
 from tests.commands import Done
 from tests.crawl import crawling
 from tests.fakeweb.answer import Answer, Pause
@@ -48,6 +49,15 @@ BROWSER = "browser"
 """The program that commands open pages with: a script of a judge in the folder of the stage."""
 DELAY = 0.3
 """Seconds between two requests to a host of a crawl that runs."""
+
+
+@cache
+def _server() -> dict[str, str]:
+    """Return the variable by which crawls of several workers find a server; nothing if there is none."""
+    try:
+        return {redis_program.CHOICE: str(redis_program.find())}
+    except redis_program.MissingError:
+        return {}
 
 
 class Stage:
@@ -222,6 +232,7 @@ class Stage:
             "XDG_STATE_HOME": str(self.folder / "state"),
             "BROWSER": f"{self.folder / BROWSER} %s",
             "COLUMNS": "160",
+            **_server(),
             "TERM": "dumb",
         }
 

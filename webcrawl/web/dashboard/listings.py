@@ -6,24 +6,19 @@ JOBDIRs of its workers: those of the worker in the dashboard's own JOBDIR are sh
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from webcrawl.archive import fetchlog
 from webcrawl.reports.counting import number_in
 from webcrawl.reports.figures import is_error
+from webcrawl.web.dashboard.last_requests import last_requests
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from pathlib import Path
 
     from webcrawl.features.traps.quarantine import Trap
     from webcrawl.web.dashboard.source import CrawlSource
 
-TAIL_BYTES = 4 << 20
-"""The end of a log that is read."""
 LIMIT_MAX = 1000
 SEARCH_MAX = 2000
 SAMPLES_SHOWN = 3
@@ -141,14 +136,11 @@ def fetches(source: CrawlSource, values: Mapping[str, Any]) -> FetchesAnswer:
 
 def _requests(source: CrawlSource, search: str) -> Iterator[dict[str, Any]]:
     """Yield the lines at the end of the fetch log whose URLs contain a text, the last one first."""
-    sought = search.encode("ascii", "replace")
-    for line in _last_lines(source.folder, fetchlog.NAME):
-        if search and sought not in line:
-            continue
-        with suppress(ValueError):
-            record = json.loads(line)
-            if isinstance(record, dict) and search in str(record.get("url")):
-                yield record
+    # The log has characters beyond ASCII as escapes.
+    sought = search.encode() if search.isascii() else b""
+    for record in last_requests(source.folders, sought):
+        if search in str(record.get("url")):
+            yield record
 
 
 def _is_wanted(line: Mapping[str, Any], values: Mapping[str, Any]) -> bool:
@@ -299,20 +291,4 @@ def note(source: CrawlSource) -> str | None:
     """Return whose logs the dashboard has, if not those of the whole crawl."""
     if source.folder is None:
         return "the logs of this crawl are in the JOBDIRs of its workers"
-    return f"of the worker in {source.folder}" if source.is_shared else None
-
-
-def _last_lines(folder: Path | None, name: str) -> Iterator[bytes]:
-    """Yield the complete lines at the end of a log, the last one first; none if it cannot be read."""
-    if folder is None:
-        return
-    try:
-        with (folder / name).open("rb") as file:
-            end = file.seek(0, 2)
-            file.seek(max(end - TAIL_BYTES, 0))
-            text = file.read(TAIL_BYTES)
-    except OSError:
-        return
-    lines = text.split(b"\n")
-    # What follows the last line break is not complete, and neither is the first line, unless the file begins there.
-    yield from reversed(lines[0 if end <= TAIL_BYTES else 1 : -1])
+    return None if source.is_whole else f"of the worker in {source.folder}"

@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 from contextlib import suppress
 from dataclasses import asdict
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from webcrawl.archive import fetchlog
 from webcrawl.features.steering.store import SteeringStore
 from webcrawl.politeness.rate_limits import limits_in_words
 from webcrawl.scope.exclusion import ExclusionError, ExclusionList
 from webcrawl.storage.inspection import Activity
 from webcrawl.urls.lists import hostname
 from webcrawl.urls.politeness_key import get_origin
+from webcrawl.web.dashboard.last_requests import last_requests
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -30,8 +31,6 @@ FETCHES_SHOWN = 20
 ORIGINS_MAX = 6
 ROBOTS_TEXT_MAX = 20_000
 """Characters of a robots.txt."""
-LOG_TAIL_BYTES = 4 << 20
-"""The part of the fetch log in which the last requests to the host are searched."""
 
 
 def describe_host(source: ReadableCrawl, name: str) -> dict[str, Any] | None:
@@ -53,7 +52,7 @@ def describe_host(source: ReadableCrawl, name: str) -> dict[str, Any] | None:
 def _described(source: ReadableCrawl, key: str) -> dict[str, Any] | None:
     crawl = source.crawl
     queue = crawl.queue(key, QUEUE_SHOWN)
-    fetches = [] if source.folder is None else list(_fetches(source.folder, key))
+    fetches = list(_fetches(source.folders, key))
     snapshot_of_key: KeySnapshot | None = None
     robots: list[RobotsRecord] = []
     now = 0.0
@@ -155,26 +154,9 @@ def _entry(entry: UrlEntry) -> dict[str, Any]:
     }
 
 
-def _fetches(folder: Path, key: str) -> Iterator[dict[str, Any]]:
-    """Yield the last requests to a key in the end of the fetch log, the last one first."""
-    try:
-        with (folder / fetchlog.NAME).open("rb") as file:
-            end = file.seek(0, 2)
-            file.seek(max(end - LOG_TAIL_BYTES, 0))
-            lines = file.read().splitlines()
-    except OSError:
-        return
-    sought, number = json.dumps(key).encode(), 0
-    for text in reversed(lines):
-        if sought not in text:
-            continue
-        try:
-            line = json.loads(text)
-        except ValueError:
-            continue
-        if isinstance(line, dict) and line.get("key") == key:
-            names = ("end", "url", "kind", "status", "error", "bytes")
-            yield {name: line.get(name) for name in names}
-            number += 1
-            if number == FETCHES_SHOWN:
-                return
+def _fetches(folders: Sequence[Path], key: str) -> Iterator[dict[str, Any]]:
+    """Yield the last requests to a key in the ends of the fetch logs, the last one first."""
+    of_key = (line for line in last_requests(folders, json.dumps(key).encode()) if line.get("key") == key)
+    for line in islice(of_key, FETCHES_SHOWN):
+        names = ("end", "url", "kind", "status", "error", "bytes")
+        yield {name: line.get(name) for name in names}

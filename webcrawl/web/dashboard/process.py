@@ -109,7 +109,7 @@ def token_path(source: CrawlSource) -> Path:
     configuration = source.configuration
     if configuration.dashboard_token_file is not None:
         return configuration.dashboard_token_file
-    if not source.is_shared and source.folder is not None:
+    if source.is_whole and source.folder is not None:
         return source.folder / TOKEN
     return _state_folder(source, ".token")
 
@@ -119,7 +119,7 @@ def operators_path(source: CrawlSource) -> Path:
     configuration = source.configuration
     if configuration.dashboard_operators_file is not None:
         return configuration.dashboard_operators_file
-    if not source.is_shared and source.folder is not None:
+    if source.is_whole and source.folder is not None:
         return source.folder / OPERATORS
     return _state_folder(source, ".operators")
 

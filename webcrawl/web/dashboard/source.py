@@ -11,7 +11,7 @@ from webcrawl.archive import fetchlog
 from webcrawl.config import Configuration
 from webcrawl.control.selection import require_crawl
 from webcrawl.control.steering import Steering
-from webcrawl.crawl.jobdir import worker_folders
+from webcrawl.crawl.jobdir import folder_of_all, folders_with_files, worker_folders
 from webcrawl.features.steering.kept_settings import settings_of_crawl
 from webcrawl.features.steering.store import SteeringStore
 from webcrawl.features.timeseries.runs import SILENT_SECONDS, RunStore, with_killed
@@ -23,6 +23,7 @@ from webcrawl.web.dashboard.state import CrawlAnswer, StateReader
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from scrapy.settings import BaseSettings
 
@@ -77,14 +78,23 @@ class CrawlSource:
         self.spider = spider
         self.arguments = dict(arguments or {})
         self.allowed_domains = allowed_domains
+        folder = Configuration.from_settings(settings).jobdir
+        if folder is not None and (whole := folder_of_all(folder)) != folder:
+            # The dashboard of the first worker shows what all of them have.
+            self.settings = settings = settings.copy()
+            settings.frozen = False
+            settings.set("JOBDIR", str(whole), priority=max(settings.getpriority("JOBDIR") or 0, 0))
         self.configuration = Configuration.from_settings(settings)
         self.crawl = require_crawl(settings, spider)
         self.ends_with_crawl = False
         """True in a process that a crawl has started, and that ends with it."""
         self.folder = self.configuration.jobdir
+        """The JOBDIR of the crawl, or of one of its workers."""
+        self.folders: Sequence[Path] = [] if self.folder is None else folders_with_files([self.folder])
+        """The folders with fetch logs and archives."""
         self.is_shared = self.crawl.is_shared
-        if self.folder is not None and (workers := worker_folders(self.folder)):
-            self.folder = workers[0]
+        self.is_whole = not self.is_shared or (self.folder is not None and bool(worker_folders(self.folder)))
+        """True if the folder has what all processes of the crawl keep."""
         self.steering = Steering(self.crawl, settings, spider, self.arguments, allowed_domains)
         self._state = StateReader(self)
         self._hosts: HostIndex | None = None
@@ -94,7 +104,7 @@ class CrawlSource:
     @property
     def name(self) -> str:
         """The name of the crawl: its folder's, or its spider's in Redis."""
-        return self.spider if self.is_shared or self.folder is None else self.folder.resolve().name
+        return self.folder.resolve().name if self.is_whole and self.folder is not None else self.spider
 
     def started(self, workers: Sequence[WorkerState]) -> Configuration:
         """Return the configuration with which the crawl was started last, as its workers have published it; other
@@ -223,10 +233,9 @@ class CrawlSource:
 
     def has_long_log(self) -> bool:
         """Return True if searching the fetch log takes too long for an answer."""
-        if self.folder is None:
-            return False
         total = 0
-        for path in [self.folder / fetchlog.NAME, *self.folder.glob("fetch-*.jsonl.gz")]:
-            with suppress(OSError):
-                total += path.stat().st_size * (10 if path.suffix == ".gz" else 1)
+        for folder in self.folders:
+            for path in [folder / fetchlog.NAME, *folder.glob("fetch-*.jsonl.gz")]:
+                with suppress(OSError):
+                    total += path.stat().st_size * (10 if path.suffix == ".gz" else 1)
         return total > LOG_BYTES_MAX

@@ -207,7 +207,9 @@ class ReadableCrawl(Protocol):
     configuration: Configuration
     spider: str
     folder: Path | None
+    folders: Sequence[Path]
     is_shared: bool
+    is_whole: bool
 
     @property
     def name(self) -> str: ...
@@ -292,8 +294,13 @@ class StateReader:
         return (runs[-1], runs[0].begun_at) if runs else (None, None)
 
     def _state(self, status: CrawlStatus, run: Run | None) -> CrawlState:
-        folder = None if self._source.is_shared else self._source.folder
-        return crawl_state(status, None if folder is None else Jobdir(folder).state(run))
+        folder = self._source.folder if self._source.is_whole else None
+        in_folder = None if folder is None else Jobdir(folder).state(run)
+        state = crawl_state(status, in_folder)
+        if state is CrawlState.NOT_RUNNING and in_folder is not None and not in_folder.is_live:
+            # Several workers in one folder: it says how they ended.
+            return in_folder
+        return state
 
     def _workers(self, status: CrawlStatus, latest: list[Latest]) -> list[WorkerAnswer]:
         published = {
@@ -346,8 +353,10 @@ class StateReader:
         """Return for views whether they have something to show; True if that is not known."""
         sections = {"parked": counts.parked_hosts > 0, "errors": errors != 0}
         folder = self._source.folder
-        if folder is not None and not self._source.is_shared:
-            sections |= {"pages": (folder / "warc").exists(), "search": any(folder.glob("search*"))}
+        if folder is not None and self._source.is_whole:
+            folders = self._source.folders
+            sections["pages"] = any((one / "warc").exists() for one in folders)
+            sections["search"] = any(any(one.glob("search*")) for one in folders)
         if not 0 <= now - self._has_at < HAS_SECONDS:
             # A crawl without traps does not need this import.
             from webcrawl.features.traps.store import TrapStore
@@ -391,7 +400,7 @@ class StateReader:
         )
         sizes = {"free": free, "total": total, "crawl_bytes": _sum(latest, "crawl_bytes")}
         folder = self._source.folder
-        if folder is None or self._source.is_shared:
+        if folder is None or not self._source.is_whole:
             return sizes
         if sizes["crawl_bytes"] is None:
             if self._size is None or not 0 <= now - self._size[0] < SIZE_SECONDS:

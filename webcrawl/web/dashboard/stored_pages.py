@@ -18,6 +18,7 @@ from webcrawl.archive import fetchlog
 from webcrawl.archive.captures import REVISIT, StoredCapture, find_captures, read_capture
 from webcrawl.archive.disk import ArchiveError
 from webcrawl.archive.records import uri
+from webcrawl.archive.repair import WARC_FOLDER
 from webcrawl.errors import CrawlError
 from webcrawl.fetching.decoding import decode
 from webcrawl.links.reading import LinkLogs
@@ -157,14 +158,13 @@ def describe(source: CrawlSource, url: str, record: str | None = None) -> PagesA
         "links": _links(source, str(named.get("canonical") or resolved)),
         "duplicates": lines.get("duplicates", []),
         "duplicate_of": lines.get("duplicate_of"),
-        "note": f"of the worker in {source.folder}" if source.is_shared else None,
+        "note": None if source.is_whole else f"of the worker in {source.folder}",
     }
 
 
 def _captures(source: CrawlSource, url: str) -> list[StoredCapture]:
-    assert source.folder is not None
     try:
-        return find_captures(url, [source.folder])
+        return find_captures(url, source.folders)
     except ArchiveError as error:
         raise CrawlError(str(error)) from error
 
@@ -220,9 +220,8 @@ def _headers(content: CaptureContent) -> list[list[str]]:
 
 def _content(source: CrawlSource, capture: StoredCapture) -> CaptureContent:
     """:raises NoVersion: it cannot be read, with the reason"""
-    assert source.folder is not None
     try:
-        return read_capture(capture, [source.folder], bytes_max=RECORD_BYTES_MAX)
+        return read_capture(capture, source.folders, bytes_max=RECORD_BYTES_MAX)
     except ArchiveError as error:
         raise NoVersion(str(error)) from error
 
@@ -255,7 +254,8 @@ def show(source: CrawlSource, record: str) -> Shown:
         raise ValueError("record names no stored version")
     if source.folder is None:
         raise NoVersion("the archive of this crawl is in the JOBDIRs of its workers")
-    capture = StoredCapture("", "", "", None, None, source.folder, match[1], int(match[2]))
+    holding = next((one for one in source.folders if (one / WARC_FOLDER / match[1]).exists()), source.folder)
+    capture = StoredCapture("", "", "", None, None, holding, match[1], int(match[2]))
     content = _content(source, capture)
     kind, body, _ = _body(content)
     if kind in _HTML:
@@ -270,9 +270,8 @@ def show(source: CrawlSource, record: str) -> Shown:
 
 
 def _links(source: CrawlSource, canonical_url: str) -> list[StoredLink]:
-    assert source.folder is not None
     try:
-        linking = LinkLogs([source.folder]).of(canonical_url)
+        linking = LinkLogs(source.folders).of(canonical_url)
     except (ArchiveError, OSError):
         return []
     links = [] if linking is None else linking.links
@@ -281,7 +280,6 @@ def _links(source: CrawlSource, canonical_url: str) -> list[StoredLink]:
 
 def _logged(source: CrawlSource, url: str) -> dict[str, Any]:
     """Return what the fetch log says of copies: ``duplicate_of`` of the last fetch, and ``duplicates``."""
-    assert source.folder is not None
     fields: dict[str, Any] = {}
     duplicates: dict[str, None] = {}
     for line in _lines(source, url):
@@ -293,9 +291,9 @@ def _logged(source: CrawlSource, url: str) -> dict[str, Any]:
 
 
 def _lines(source: CrawlSource, url: str) -> Iterator[Mapping[str, Any]]:
-    assert source.folder is not None
-    with suppress(ArchiveError, OSError):
-        yield from fetchlog.read(source.folder, lambda damage: None, holding=json.dumps(url).encode())
+    for folder in source.folders:
+        with suppress(ArchiveError, OSError):
+            yield from fetchlog.read(folder, lambda damage: None, holding=json.dumps(url).encode())
 
 
 # -- full text -------------------------------------------------------------------------------------------------
@@ -318,10 +316,9 @@ def search(source: CrawlSource, words: str, limit: int) -> SearchAnswer:
         parsed = engine.read(words)
     except engine.QueryError as error:
         raise ValueError(f"the query {error}") from error
-    folders = [] if source.folder is None else [source.folder]
     settings = IndexSettings(chosen.search_engine, chosen.search_url, chosen.search_stemmer)
     try:
-        results = find(folders, settings, parsed, limit)
+        results = find(source.folders, settings, parsed, limit)
     except NoIndexError as error:
         raise NoVersion(str(error)) from error
     rows: list[HitRow] = [

@@ -144,6 +144,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
             "PROCESSING_MEMORY_BYTES",
             "PROCESSING_PROCESSES",
             "PROCESSING_TIMEOUT",
+            "WORKERS",
             "SEARCH_INTERVAL_SECONDS",
             "SEARCH_STEMMER",
         ),

@@ -6,6 +6,7 @@ import os
 import time
 from contextlib import suppress
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tests.fakeweb import witness
@@ -419,3 +420,49 @@ def service_deletes_a_schedule(stage: Served, promise: Promise) -> str:
         not _schedules_kept(stage) and after == 404 and goes_on and _crawls_of(stage, "timed") == crawls,
         f"asked for it: {after}; {counted(len(crawls), 'crawl')} of it, the last one goes on",
     )
+
+
+@judge
+def service_runs_workers(stage: Served, promise: Promise) -> str:
+    """An order of two workers beside one of a single process, on the same host; after its stop no process of it is
+    left."""
+    hosts, delays = stage.hosts[1:3], {"several": 0.3, "beside": 0.3}
+    order = _order(stage, "several", *hosts, delay=delays["several"])
+    order["settings"].append("WORKERS=2")
+    stage.client.change("POST", CRAWLS, order)
+    stage.client.change("POST", CRAWLS, _order(stage, "beside", hosts[0], delay=delays["beside"]))
+    need(
+        until(lambda: all(len(_pages(stage, name)) > 8 for name in delays), 120.0),
+        f"pages of each: {[len(_pages(stage, name)) for name in delays]}",
+    )
+    logs = stage.root / "several" / "workers"
+    fetching = sum((path / "fetch.jsonl").stat().st_size > 0 for path in logs.iterdir())
+    row = stage.client.get(f"{CRAWLS}/several")
+    running = len(_processes(stage, "several"))
+    hits = [
+        hit for host in hosts for hit in stage.web.hits(host) if hit.user_agent.partition("/")[0] in delays
+    ]
+    gaps = [
+        after.start_mono - before.end_mono
+        for before, after in pairwise(sorted(hits, key=lambda hit: (hit.host, hit.start_mono)))
+        if before.host == after.host
+    ]
+    for name in delays:
+        stage.client.change("POST", f"{CRAWLS}/{name}/stop")
+    ended = until(lambda: not _processes(stage, "several"), 60.0)
+    return need(
+        fetching == 2 and running >= 5 and ended and row["state"] == "running" and min(gaps) >= 0.3 - 0.005,
+        f"{counted(running, 'process')}, {counted(fetching, 'worker')} with requests; state {row['state']}; "
+        f"{counted(len(hits), 'request')} of two crawls, shortest pause {min(gaps, default=0.0):.3f} s; left after "
+        f"the stop: {len(_processes(stage, 'several'))}",
+    )
+
+
+def _processes(stage: Served, name: str) -> list[int]:
+    """Return the processes whose command line names the folder of a crawl."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            if str(stage.root / name).encode() in path.read_bytes():
+                found.append(int(path.parent.name))
+    return found

@@ -21,7 +21,7 @@ from webcrawl.frontier.order import LevelSampler
 from webcrawl.politeness.refusals import KINDS
 from webcrawl.storage.contract import Batch
 from webcrawl.storage.sqlite.frontier import SqliteBackend, SqliteOptions
-from webcrawl.web.dashboard import listings
+from webcrawl.web.dashboard import last_requests, listings
 from webcrawl.web.dashboard.source import CrawlSource
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ def test_a_long_log_is_read_from_its_end(
     source: CrawlSource, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = listings.fetches(source, asked("", 1000))["rows"]
-    monkeypatch.setattr(listings, "TAIL_BYTES", 1000)
+    monkeypatch.setattr(last_requests, "TAIL_BYTES", 1000)
     some = listings.fetches(source, asked("", 1000))["rows"]
     assert 5 < len(some) < len(whole)
     assert some == whole[: len(some)]
