@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import dataclass
+from functools import cache
+from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
 
 import pytest
 from scrapy import cmdline
@@ -53,13 +56,23 @@ def in_process(name: str, capsys: pytest.CaptureFixture[str], **always: object) 
 
     def run(*words: str, **settings: object) -> Done:
         capsys.readouterr()
-        with pytest.raises(SystemExit) as ended:
+        # To read them takes longer than most commands.
+        with (
+            patch.object(cmdline, "entry_points", _entry_points().select),
+            pytest.raises(SystemExit) as ended,
+        ):
             cmdline.execute(["scrapy", name, *words, *_given({**always, **settings})])
         told = capsys.readouterr()
         assert isinstance(ended.value.code, int)
         return Done(ended.value.code, told.out, told.err)
 
     return run
+
+
+@cache
+def _entry_points() -> Any:
+    """Those of all packages that are installed."""
+    return metadata.entry_points()
 
 
 def _given(settings: Mapping[str, object]) -> list[str]:

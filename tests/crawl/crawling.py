@@ -234,10 +234,13 @@ class Crawl(Jobdir):
     def until(self, what: Callable[[], object], seconds: float = SECONDS) -> None:
         """Wait until something that it does has become true; it must not end before."""
         deadline = time.monotonic() + seconds
+        begun = time.monotonic()
         while not what():
             assert self.process.poll() is None, f"the crawl ended too early:\n{self.stderr[-4000:]}"
             assert time.monotonic() < deadline, f"{seconds:g} s were not enough:\n{self.stderr[-4000:]}"
-            time.sleep(0.01)
+            # To look may take longer than to wait: the crawl needs the processor more.
+            time.sleep(max(0.01, 3 * (time.monotonic() - begun)))
+            begun = time.monotonic()
 
     def until_logged(self, lines: int, seconds: float = SECONDS) -> None:
         """Wait until ``fetch.jsonl`` has so many lines."""

@@ -37,7 +37,7 @@ def web(serve):
         hosts=("h0001.localhost",),
         options={"sitemaps": "|".join((*NAMED, "ftp://x.test/map"))},
     )
-    return serve(hosts=3, pages=40, seed=3, zipf=0.1, dirty=True, placements=(named,))
+    return serve(hosts=3, pages=27, seed=3, zipf=0.1, dirty=True, placements=(named,))
 
 
 @pytest.fixture(scope="module")

@@ -16,8 +16,8 @@ from tests.fakeweb import Placement, witness
 DELAY = 0.05
 EVERY = 3
 WEB = {
-    "hosts": 12,
-    "pages": 72,
+    "hosts": 8,
+    "pages": 48,
     "zipf": 0.5,
     "seed": 11,
     "placements": (
@@ -40,7 +40,7 @@ def visited(serve, start):
         REVISIT_INTERVAL_SECONDS=1,
         REVISIT_INTERVAL_MIN_SECONDS=0,
     )
-    crawl.until_logged(420)
+    crawl.until_logged(280)
     crawl.signal(signal.SIGTERM)
     return web, crawl.wait().assert_ended_well()
 

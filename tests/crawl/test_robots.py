@@ -59,7 +59,7 @@ def web(serve):
     count = len(SERVED) + 1
     return serve(
         hosts=count,
-        pages=12 * count,
+        pages=8 * count,
         zipf=0.1,
         same_host=1.0,
         placements=placements,

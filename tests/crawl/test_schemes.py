@@ -227,15 +227,15 @@ def test_a_host_that_refuses_the_login_is_left_alone(crawl, root):
 def test_kill_and_resume_lose_nothing(start, folder):
     root = folder / "many"
     root.mkdir()
-    for number in range(60):
+    for number in range(30):
         (root / f"{number}.txt").write_text(str(number))
     with serve_ftp(root) as ftp:
         crawl = start([ftp.url], DOWNLOAD_HANDLERS=ON, EXTENSIONS_REFUSED="", POLITENESS_MIN_DELAY=0.02)
-        crawl.until_logged(20)
+        crawl.until_logged(10)
         crawl.kill()
         again = start(of=crawl, DOWNLOAD_HANDLERS=ON, EXTENSIONS_REFUSED="").wait().assert_ended_well()
         fetched = again.fetched()
-    assert set(fetched) == {ftp.url, *(f"{ftp.url}{number}.txt" for number in range(60))}
+    assert set(fetched) == {ftp.url, *(f"{ftp.url}{number}.txt" for number in range(30))}
     assert set(again.statuses().values()) == {200}
     # What was in flight is fetched again, and nothing else: one request at a time, and those that were not durable.
     assert ftp.most_open() == 1

@@ -151,7 +151,7 @@ def test_an_exclusion_added_while_the_crawl_runs_holds_for_what_is_queued(web, s
     crawled = start(
         web.seeds, EXCLUSION_FILE=exclusions, EXCLUSION_CHECK_SECONDS=1, POLITENESS_MIN_DELAY=0.25
     )
-    crawled.until_logged(40)
+    crawled.until_logged(20)
     exclusions.write_text(exclusions.read_text() + f"{EXCLUDED_LATE}\n")
     crawled.wait().assert_ended_well().assert_sound()
 
@@ -186,15 +186,6 @@ def test_a_crawl_that_stays_reaches_all_of_its_seeds_sites_and_nothing_else(serv
     assert asked == {web.web.url(page) for page in expected}
 
 
-def test_private_addresses_are_left_alone_unless_they_are_seeded_or_allowed(serve, crawl):
-    """A seed's own host is always allowed; its links to other loopback hosts are not."""
-    web = serve(hosts=3, pages=12)
-    crawled = crawl(web.seeds, FETCH_PRIVATE_ADDRESSES=0).assert_ended_well()
-
-    assert {hit.host for hit in web.hits()} == {"h0000.localhost"}
-    assert crawled.lines()
-
-
 def test_a_seed_does_not_lift_the_rule_for_the_addresses_of_names_below_it(serve, crawl):
     """The name server gives each host an address of its own; s1.h0000.test is below the seed h0000.test."""
     web = serve(hosts=6, pages=24, suffix="test", per_domain=3, dns=True, own_addresses=True)
@@ -227,8 +218,11 @@ def test_what_a_seed_resolved_to_at_first_is_kept_where_the_crawl_is(serve, craw
     assert {hit.host for hit in web.hits()[before:]} == {"h0000.test"}
 
 
-def test_a_crawl_that_goes_on_without_its_seeds_knows_what_they_allow(serve, crawl):
-    """Seeds from standard input are read once."""
+def test_private_addresses_are_left_alone_but_for_those_of_seeds_also_when_the_crawl_goes_on_without_seeds(
+    serve, crawl
+):
+    """A seed's own host is always allowed, its links to other loopback hosts are not. Seeds from standard input are
+    read once."""
     web = serve(hosts=2, pages=20, zipf=0.1)
     first = crawl(web.seeds, FETCH_PRIVATE_ADDRESSES=0, CLOSESPIDER_PAGECOUNT=2, CONCURRENT_REQUESTS=1)
     assert first.figures().queued > 0
@@ -238,6 +232,7 @@ def test_a_crawl_that_goes_on_without_its_seeds_knows_what_they_allow(serve, cra
     assert {url for url in expectation.asked(web) if "robots" not in url} == {
         web.web.url(page) for page in web.web.pages() if page.host == 0
     }
+    assert {hit.host for hit in web.hits()} == {"h0000.localhost"}
 
 
 def test_pages_do_not_lead_to_ports_of_other_services(serve, crawl):

@@ -51,7 +51,7 @@ def web(serve):
             "robots-sitemap", hosts=("h0002.localhost",), options={"sitemaps": sitemap("many", page("m"))}
         ),
     )
-    return serve(hosts=5, pages=40, zipf=0.1, seed=2, placements=parts)
+    return serve(hosts=5, pages=20, zipf=0.1, seed=2, placements=parts)
 
 
 @pytest.fixture(scope="module")

@@ -75,10 +75,10 @@ def truth(web):
     return verdicts
 
 
-def crawled_with(web, crawl, folder, name, **settings):
+def crawled_with(web, crawl, folder, name, options=(), **settings):
     feed = folder / f"{name}.jsonl"
     before = len(web.hits())
-    crawled = crawl(web.seeds, options=("-o", str(feed)), **settings).assert_ended_well()
+    crawled = crawl(web.seeds, options=("-o", str(feed), *options), **settings).assert_ended_well()
     crawled.assert_sound()
     items = {item["url"]: item for line in feed.read_text().splitlines() for item in [json.loads(line)]}
     requested = {expectation.address(web, hit) for hit in web.hits()[before:] if not hit.is_robots}
@@ -121,12 +121,20 @@ def test_every_page_has_its_verdicts_in_log_item_and_archive(web, truth, crawl, 
 
 
 def test_no_page_that_may_not_be_used_for_training_is_in_a_feed_for_training(web, truth, crawl, folder):
-    crawled, items, requested = crawled_with(web, crawl, folder, "training", USAGE_PURPOSES="train-ai")
+    table = folder / "columns.csv"
+    crawled, items, requested = crawled_with(
+        web, crawl, folder, "training", ("-o", str(table)), USAGE_PURPOSES="train-ai"
+    )
 
     assert requested == set(truth)
     forbidden = {url for url, verdicts in truth.items() if verdicts.get("train-ai") == "no"}
     assert len(forbidden) > 20
     assert set(items) == set(truth) - forbidden
+    # A feed of columns has one for usage.
+    with table.open(newline="") as rows:
+        usage = {row["url"]: json.loads(row["usage"] or "{}") for row in csv.DictReader(rows)}
+    assert usage == {url: truth[url] for url in items}
+    assert any(usage.values())
     withheld = {line["url"] for line in crawled.lines("page") if line.get("withheld")}
     assert withheld == forbidden
     archived = {record.url for record in crawled.records() if record.type == "response"}
@@ -159,14 +167,6 @@ def test_records_nothing_if_it_is_turned_off(web, truth, crawl, folder):
 
     assert set(items) == set(truth)
     assert not any("usage" in line for line in crawled.lines("page"))
-
-
-def test_a_feed_of_columns_has_one_for_usage(web, truth, crawl, folder):
-    feed = folder / "columns.csv"
-    crawl(web.seeds, options=("-o", str(feed)), USAGE_PURPOSES="tdm").assert_ended_well()
-    with feed.open(newline="") as rows:
-        usage = {row["url"]: json.loads(row["usage"] or "{}") for row in csv.DictReader(rows)}
-    assert usage == {url: verdicts for url, verdicts in truth.items() if verdicts.get("tdm") != "no"}
 
 
 VERSIONS = {"lines": "Content-Usage: train-ai=y", "later": "Content-Usage: train-ai=n", "times": 1}
@@ -277,32 +277,28 @@ class Own(BroadSpider):
     name = "own"
 
     async def parse(self, response):
-        yield ITEM
+        yield {"url": response.url, "own": True}
+        yield Page(url=response.url, status=response.status)
 """
 
 
-@pytest.mark.parametrize(
-    ("module", "item"),
-    [
-        ("spiders_of_items", '{"url": response.url}'),
-        ("spiders_of_pages", "Page(url=response.url, status=response.status)"),
-    ],
-)
-def test_items_that_a_spider_makes_of_a_page_itself_are_withheld_too(web, truth, crawl, folder, module, item):
+def test_items_that_a_spider_makes_of_a_page_itself_are_withheld_too(web, truth, crawl, folder):
     """The page was not parsed, so that its elements are read for that alone."""
-    (folder / f"{module}.py").write_text(OWN.replace("ITEM", item))
-    feed = folder / f"{module}.jsonl"
+    (folder / "own_spiders.py").write_text(OWN)
+    feed = folder / "own.jsonl"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", str(folder))
         crawled = crawl(
             sorted(truth),
             options=("-o", str(feed)),
             spider="own",
-            SPIDER_MODULES=module,
+            SPIDER_MODULES="own_spiders",
             USAGE_PURPOSES="train-ai",
         )
     assert crawled.status == 0, crawled.stderr[-2000:]
-    items = {json.loads(line)["url"] for line in feed.read_text().splitlines()}
-    assert items == {url for url, verdicts in truth.items() if verdicts.get("train-ai") != "no"}
+    items = {url for url, verdicts in truth.items() if verdicts.get("train-ai") != "no"}
+    given = [json.loads(line) for line in feed.read_text().splitlines()]
+    assert sorted(item["url"] for item in given if "own" in item) == sorted(items)
+    assert sorted(item["url"] for item in given if "own" not in item) == sorted(items)
     withheld = {line["url"] for line in crawled.lines("page") if line.get("withheld")}
     assert withheld == set(truth) - items
