@@ -15,7 +15,7 @@ from webcrawl.web.access import Rate
 from webcrawl.web.dashboard import server
 from webcrawl.web.dashboard.api import ENDPOINTS, PREFIX
 
-EXAMPLES = 3
+EXAMPLES = 2
 """Generated requests to an endpoint."""
 REFUSES = {
     *("url", "series", "pages", "page_content", "search"),

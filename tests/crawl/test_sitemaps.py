@@ -61,7 +61,7 @@ def crawled(web, crawl, folder):
     return crawl(
         expectation.roots(web)[:4],
         EXCLUSION_FILE=exclusions,
-        SITEMAP_URLS_MAX=100,
+        SITEMAP_URLS_MAX=40,
         POLITENESS_MIN_DELAY=DELAY,
         RETRY_TIMES=1,
     )
@@ -122,7 +122,7 @@ def test_a_broken_sitemap_is_a_failure_that_the_log_explains(web, crawled):
 
 
 def test_no_more_urls_are_taken_from_a_sitemap_than_its_limit(web, crawled):
-    assert sum(path.startswith("/x/duplicate") for path in paths(web, "h0002")) == 100
+    assert sum(path.startswith("/x/duplicate") for path in paths(web, "h0002")) == 40
 
 
 def test_sitemaps_are_under_the_clock_of_their_host(web, crawled):
