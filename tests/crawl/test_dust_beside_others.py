@@ -7,7 +7,8 @@ from collections import Counter
 
 import pytest
 
-from tests.commands import in_process
+from tests.commands import in_process, own_process
+from tests.crawl import expectation
 from webcrawl.features.link_scores.scorer import Importance, LinkScoreStore
 from webcrawl.features.link_scores.worth_table import WorthTable
 from webcrawl.urls.canonical import canonical
@@ -78,3 +79,26 @@ def test_links_to_withheld_urls_count_for_the_page_that_they_have(ended, web, fi
     print(sum(counted.values()), expected.total())
     # Links that came before their rule was proved count for the URLs as they are.
     assert sum(counted.values()) > expected.total() * 0.7
+
+
+@pytest.mark.soak
+def test_a_revisit_notices_that_a_rule_is_not_true_any_more(serve, crawl):
+    web = serve(kind="copies", pages=60, sections=("drifting",))
+    ended = crawl(
+        web.seeds,
+        arguments={"mode": "continuous"},
+        DUST_LEARN=1,
+        REVISIT_POLICY="fixed",
+        REVISIT_INTERVAL_SECONDS=1,
+        REVISIT_INTERVAL_MIN_SECONDS=0,
+        TRAPS_QUARANTINE=0,
+        COMMIT_INTERVAL_SECONDS=0,
+        POLITENESS_MIN_DELAY=0.01,
+        CLOSESPIDER_PAGECOUNT=60 * 14,
+    )
+    assert ended.status == 0
+    [rule] = own_process(ended.path.parent, "dust", ended.path, "--json").told["rules"]
+    assert (rule["name"], rule["state"]) == ("ref", "undone")
+    assert "differ" in rule["why"]
+    asked = Counter(expectation.asked(web))
+    assert len([url for url in asked if url.endswith("?ref=a")]) == 60

@@ -222,6 +222,25 @@ def impostor(base: str, size: int) -> MadeSite:
     return MadeSite(f"{base}/list/0", look, truth)
 
 
+def drifting(base: str, size: int) -> MadeSite:
+    """Items with ``ref=a`` and without, which are the same for four requests an item, and differ later.
+    It is for crawls that visit pages again."""
+    asked = 0
+
+    def look(url: str) -> tuple[str, list[str]] | None:
+        nonlocal asked
+        parts = urlsplit(url)
+        if parts.path == "/list":
+            items = [f"{base}/item-{number}{query}" for number in range(size) for query in ("", "?ref=a")]
+            return "list", items
+        number = int(parts.path.removeprefix("/item-"))
+        asked += 1
+        mark = " of its own" if parts.query and asked > 4 * size else ""
+        return f"item {number}{mark}", [f"{base}/list"]
+
+    return MadeSite(f"{base}/list", look)
+
+
 def daily(base: str, size: int) -> MadeSite:
     """A site whose URLs carry the day, of which there are ten: the same page is linked with ever other days."""
     first, days = 20260101, 10
@@ -470,6 +489,7 @@ SITES: dict[str, Callable[[str, int], MadeSite]] = {
     "liar": liar,
     "turning": turning,
     "impostor": impostor,
+    "drifting": drifting,
     "docs": statics,
     "daily": daily,
     "counted": counted,
@@ -484,7 +504,7 @@ class Copies:
     """A Site; see the top of this module. ``size``: of each of its sites; ``names``: those that it has."""
 
     def __init__(self, size: int = 200, *, suffix: str = "localhost", names: tuple[str, ...] = ()) -> None:
-        self._names = names or tuple(SITES)
+        self._names = names or tuple(name for name in SITES if name != "drifting")
         self._size = size
         self._suffix = suffix
         self.hosts = [f"{name}.{suffix}" for name in self._names]
@@ -506,12 +526,15 @@ class Copies:
 
     def text(self, url: str) -> str | None:
         """Return the text of the page that a URL has; None if there is none."""
+        name, shown = self._look(url)
+        return None if shown is None else f"{name}: {shown[0]}"
+
+    def _look(self, url: str) -> tuple[str, tuple[str, list[str]] | None]:
         name = urlsplit(url).netloc.removeprefix("www.").partition(".")[0]
         try:
-            shown = self.sites[name].look(url)
+            return name, self.sites[name].look(url)
         except (KeyError, ValueError):
-            return None
-        return None if shown is None else f"{name}: {shown[0]}"
+            return name, None
 
     def truth(self, name: str) -> set[str]:
         """Return the texts of all pages of a site."""
@@ -522,11 +545,10 @@ class Copies:
         if request.path == "/robots.txt":
             return http_answer(200, ALLOW_ALL, mime="text/plain")
         url = f"http://{request.host}:{self.ports.http}{request.path}"
-        text = self.text(url)
-        if text is None:
+        name, shown = self._look(url)
+        if shown is None:
             return http_answer(404, b"<title>Not found</title>\n")
-        shown = self.sites[text.partition(":")[0]].look(url)
-        assert shown is not None
+        text = f"{name}: {shown[0]}"
         links = "".join(f'<a href="{html.escape(link)}">page</a>\n' for link in shown[1])
-        prose = self.sites[text.partition(":")[0]].prose(url, text)
+        prose = self.sites[name].prose(url, text)
         return http_answer(200, f"<!DOCTYPE html>\n<title>{text}</title>\n<p>{prose}</p>\n{links}".encode())

@@ -50,10 +50,10 @@ def until_asked(web, pages, is_over):
         time.sleep(0.02)
 
 
-def moments(chance):
+def moments(chance, last=1100):
     """How many requests the server sees until each kill."""
     kills = chance.randint(8, 17)
-    return sorted(chance.sample(range(40, 1100), kills))
+    return sorted(chance.sample(range(40, last), kills))
 
 
 @pytest.mark.parametrize("run", RUNS)
