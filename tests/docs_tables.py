@@ -35,7 +35,7 @@ LOGS_PAGE = ROOT / "docs/reference/logs.md"
 _SCRAPY_HEAD = "| Scrapy's setting | Effect | Here |\n| --- | --- | --- |\n"
 _SCRAPY_TABLE = re.compile(re.escape(_SCRAPY_HEAD) + r"(?:\|.*\n)*")
 _NAME = re.compile(r"(?<![\w.`])[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+(?:=\w+)?(?![\w`])")
-_ROW = re.compile(r"^\| `([A-Z_]+)` \|.*$", re.MULTILINE)
+_ROW = re.compile(r"^\| `([A-Z0-9_]+)` \|.*$", re.MULTILINE)
 _UNREACHED = re.compile(r" to \d{7,}")
 """A largest value that nobody reaches."""
 _LONG = 60

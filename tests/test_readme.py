@@ -76,7 +76,7 @@ SHOWN_BY = {
     "tests/crawl/test_focus_on_documents.py on_real_pages_a_focused_crawl_finds_five_times_as_much; "
     "tests/crawl/test_complete_pages.py all_that_the_pages_embed_is_fetched_and_nothing_else; "
     "tests/crawl/test_replay.py all_that_pages_embed_is_replayed",
-    "HTTP/1.1 only": CHOICE,
+    "HTTP/2 with hosts that need it": "tests/crawl/test_http2.py a_host_that_needs_http2_is_asked_once_in_http11",
     "in a browser that you add": "tests/install/test_packages.py "
     "what_playwright_loads_is_fetched_by_the_crawl_and_archived",
     "detects duplicate pages": "tests/crawl/test_contents.py a_duplicate_is_recorded_and_not_processed",

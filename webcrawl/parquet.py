@@ -46,6 +46,7 @@ COLUMNS = {
     "cached": "bool",
     "handler": "category",
     "attempt": "int32",
+    "protocol": "category",
     "resent": "bool",
     "noindex": "bool",
     "nofollow": "bool",

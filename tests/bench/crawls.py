@@ -169,11 +169,19 @@ def seeds_file(folder: Path, web: Served) -> Path:
 
 
 def ours(
-    folder: Path, seeds: Path, seconds: float, *settings: str, warm_up: int = 2000, without: str = ""
+    folder: Path,
+    seeds: Path,
+    seconds: float,
+    *settings: str,
+    warm_up: int = 2000,
+    without: str = "",
+    allow: str = "",
 ) -> Figures:
     """Measure a crawl with ``settings``. ``without``: a part of the engine that is replaced by Scrapy's own; see
-    ``engine_parts``."""
+    ``engine_parts``. ``allow``: an expression for the links that are followed."""
     arguments = ["broad", "-a", f"seeds={seeds}", "-s", f"JOBDIR={folder / 'job'}"]
+    if allow:
+        arguments += ["-a", f"allow={allow}"]
     for setting in ("FETCH_PRIVATE_ADDRESSES=1", f"METER_WARM_UP={warm_up}", *settings):
         arguments += ["-s", setting]
     return _scrapy(folder, arguments, seconds, "tests.bench.our_settings", without)

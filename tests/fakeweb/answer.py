@@ -28,6 +28,8 @@ class Request:
     """Request line and headers as sent, without the empty line that ends them."""
     body: bytes
     connection: int
+    protocol: str = "http/1.1"
+    """The name that the protocol has in TLS: this, or ``h2``."""
 
     def header(self, name: str) -> str | None:
         """Return the value of the first header of this name."""

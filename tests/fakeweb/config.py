@@ -57,6 +57,8 @@ class Config:
     """Whether there is a second listener that speaks TLS with a self-signed certificate."""
     https: float = 0.0
     """Share of the hosts whose URLs are https; needs ``tls``. Their http URLs redirect there."""
+    http2: tuple[str, ...] = ()
+    """What the hosts do by turns with HTTP/1.1 on https, of ``http2.WAYS``; if there are any, they speak HTTP/2."""
     own_addresses: bool = False
     """Each host has a 127.x.y.z of its own; told by the name server, so it needs ``dns``."""
     keep_alive_seconds: float = 0.0
@@ -87,6 +89,6 @@ class Config:
             )
             for given in values.get("placements", ())
         )
-        for name in ("dead", "dns_failing", "sections"):
+        for name in ("dead", "dns_failing", "http2", "sections"):
             values[name] = tuple(values.get(name, ()))
         return cls(**values)

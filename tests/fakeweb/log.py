@@ -42,6 +42,8 @@ class Hit:
     user_agent: str
     resumed: bool = False
     """Whether its connection resumed a TLS session."""
+    protocol: str = "http/1.1"
+    """This, or ``h2``."""
 
     @property
     def is_robots(self) -> bool:

@@ -251,9 +251,16 @@ async def _open(
             addresses.append(OLD_ADDRESS)
         else:
             context, certificate = self_signed(site.hosts)
+    served: Any = site
+    if config.http2 and context is not None:
+        # Imported here, for few webs speak it.
+        from tests.fakeweb.http2 import Http2Hosts
+
+        context.set_alpn_protocols(["h2", "http/1.1"])
+        served = Http2Hosts(site, site.hosts, config.http2)
     line = Line(config.keep_alive_seconds, config.keep_alive_announced, config.round_trip_seconds)
     server = FakeWeb(
-        site,
+        served,
         log,
         port=config.port,
         tls=context,
@@ -261,6 +268,7 @@ async def _open(
         addresses=addresses,
         others=others,
         line=line,
+        http2=bool(config.http2),
     )
     return await stack.enter_async_context(server), certificate
 

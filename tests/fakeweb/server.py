@@ -6,7 +6,8 @@ import asyncio
 import itertools
 import socket
 from dataclasses import replace
-from typing import TYPE_CHECKING, Self
+from functools import partial
+from typing import TYPE_CHECKING, Any, Self
 
 from tests.fakeweb.connection import NEAR, Connection, Line, Site
 from tests.fakeweb.ports import Ports
@@ -26,7 +27,7 @@ class FakeWeb:
 
     ``addresses`` are bound one socket each, all on the same port, so that no other interface can reach it.
     With ``tls`` a second listener speaks TLS, at an address in ``tls_at`` by that context. ``others`` are ports that
-    the Site shall know of beside these.
+    the Site shall know of beside these. ``http2``: whether TLS may agree on HTTP/2.
     """
 
     def __init__(
@@ -40,18 +41,20 @@ class FakeWeb:
         addresses: Sequence[str] = ("127.0.0.1",),
         others: Ports | None = None,
         line: Line = NEAR,
+        http2: bool = False,
     ) -> None:
         self.site = site
         self.log = log
         self.ports = others or Ports()
         self._line = line
+        self._has_http2 = http2
         self._wanted_port = port
         self._tls = tls
         self._tls_at = tls_at or {}
         self._addresses = addresses
         self._servers: list[asyncio.Server] = []
         self._ids = itertools.count(1)
-        self.connections: set[Connection] = set()
+        self.connections: set[Any] = set()
 
     @property
     def port(self) -> int:
@@ -83,15 +86,23 @@ class FakeWeb:
             listener = socket.create_server((address, port), backlog=_BACKLOG)
             port = int(listener.getsockname()[1])
             server = await loop.create_server(
-                lambda: Connection(
-                    self.site, self.log, self.connections, scheme, next(self._ids), self._line
-                ),
+                partial(self._protocol, scheme),
                 sock=listener,
                 ssl=tls and self._tls_at.get(address, tls),
                 backlog=_BACKLOG,
             )
             self._servers.append(server)
         return port
+
+    def _protocol(self, scheme: str) -> asyncio.Protocol:
+        """Return what serves a new connection."""
+        number = next(self._ids)
+        http11 = partial(Connection, self.site, self.log, self.connections, scheme, number, self._line)
+        if scheme == "http" or not self._has_http2:
+            return http11()
+        from tests.fakeweb.http2 import ByProtocol, Http2Server
+
+        return ByProtocol(http11, partial(Http2Server, self.site, self.log, self.connections, number))
 
 
 __all__ = ["FakeWeb", "Site"]

@@ -80,7 +80,13 @@ class Capture:
     is durable.
     """
     lost: LostSending | None = None
-    """The first attempt to send the request, if it was lost; the times above are those of the second attempt."""
+    """The first attempt to send the request, if it was lost, or answered with the wish for another protocol; the
+    times above are those of the second attempt.
+    """
+    protocol: str | None = None
+    """``h2`` for an exchange over HTTP/2, whose heads have the form of HTTP/1.1 all the same; None for HTTP/1.1."""
+    cipher_suite: str | None = None
+    """The cipher suite of TLS by its registered name, for HTTP/2 and if it is known."""
 
     @property
     def length(self) -> int:
@@ -90,14 +96,20 @@ class Capture:
 
 @dataclass(frozen=True, slots=True)
 class LostSending:
-    """A request that a server never answered, since it closed the kept connection as the request arrived."""
+    """A request that was sent again: a server never answered it, since it closed the kept connection as the request
+    arrived, or it wanted another protocol.
+    """
 
     started_at: float
     ended_at: float
     """Epoch seconds when it was sent and when the connection was found closed."""
     ip: str | None
-    error: str
-    """A key of ``politeness.health.FAILURES``; the failure is not counted against the host."""
+    error: str | None
+    """A key of ``politeness.health.FAILURES``; the failure is not counted against the host. None for an answer."""
+    capture: Capture | None = None
+    """The answer that wanted another protocol."""
+    status: int | None = None
+    """Its status."""
 
 
 @dataclass(slots=True)

@@ -96,6 +96,8 @@ def entry_to_row(entry: ArchiveEntry, *, links: bool = True, fields: bool = True
             capture.resource_type,
             capture.source,
             capture.spooled and (capture.spooled.path, capture.spooled.length, capture.spooled.digest),
+            capture.protocol,
+            capture.cipher_suite,
         ),
     )
     return fetch, kept, *behind
@@ -118,8 +120,9 @@ def row_to_entry(row: tuple[Any, ...], payload: bytes) -> ArchiveEntry:
     fetch, kept, earlier, links, fields, found, others, listed = row
     capture = None
     if kept is not None:
-        *of_capture, spooled = kept
+        *of_capture, spooled, protocol, cipher_suite = kept
         capture = Capture(*of_capture)
+        capture.protocol, capture.cipher_suite = protocol, cipher_suite
         capture.payload = payload
         capture.spooled = None if spooled is None else Spooled(*spooled)
     rows = () if links is None else LinkColumns(*links)

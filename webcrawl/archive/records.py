@@ -85,6 +85,11 @@ def exchange(
     if capture.ip is not None:
         # A zone index is not part of an address.
         shared += f"WARC-IP-Address: {capture.ip.partition('%')[0]}\r\n"
+    if capture.protocol is not None:
+        # Extensions of WARC 1.1 that other crawlers write too; the heads have the form of HTTP/1.1.
+        shared += f"WARC-Protocol: {capture.protocol}\r\n"
+        if capture.cipher_suite is not None:
+            shared += f"WARC-Cipher-Suite: {capture.cipher_suite}\r\n"
     identity = f"WARC-Record-ID: {answer_id}\r\n{shared}"
     concurrent = f"WARC-Concurrent-To: {answer_id}\r\n"
     others = []

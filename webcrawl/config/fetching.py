@@ -65,6 +65,13 @@ class FetchingSettings:
         "Maximum number of hosts whose TLS session is kept, so that a next connection resumes it. A session takes "
         "about 12 KB.",
     )
+    download_http2: str = setting(
+        choice("never", "needed", "offer"),
+        "needed",
+        "",
+        "HTTP/2 on https: never; for servers that do not answer HTTP/1.1, which are asked once; or for all "
+        "servers that have it. One request at a time in every case.",
+    )
     download_maxsize: int = setting(whole(1024, 1 << 40), MIB, "bytes", "Size at which a body is cut.")
     download_text_maxsize: int = setting(
         whole(0, 1 << 40, zero="as DOWNLOAD_MAXSIZE"),

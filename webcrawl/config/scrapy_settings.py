@@ -198,7 +198,8 @@ ROWS: tuple[ScrapySetting, ...] = (
     _row(
         "HTTP2_MAX_FRAME_SIZE HTTPX_HTTP2_ENABLED",
         "none",
-        "the crawler's download handler speaks HTTP/1.1",
+        "the crawler's download handler speaks HTTP/2 where it is needed",
+        "set DOWNLOAD_HTTP2",
         unless=OTHER_HANDLER,
     ),
     _row("COMPRESSION_ENABLED", "none", "content codings are always removed, within limits of memory"),

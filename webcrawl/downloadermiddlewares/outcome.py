@@ -99,8 +99,8 @@ class OutcomeMiddleware:
             rate_limit=limit,
             payload_bytes=len(response.body) or (0 if capture is None else capture.length),
             mime=_mime_type(mime[:MAX_TYPE_BYTES]) if mime else None,
-            resent=_is_resent(capture),
         )
+        _add_lost(ending, capture)
         refusal = None if is_cached else self._refusal(request, response, ending)
         record = self._record(request, flight, ending, capture)
         if refusal is not None:
@@ -190,7 +190,8 @@ class OutcomeMiddleware:
         started, ended, capture = self._times(request, flight)
         # A full disk here is not a failure of the host.
         word = "cancelled" if isinstance(exception, StorageFull | StorageLost) else failure_word(exception)
-        ending = FetchEnd(started, ended, error=word, resent=_is_resent(capture))
+        ending = FetchEnd(started, ended, error=word)
+        _add_lost(ending, capture)
         record = self._record(request, flight, ending, capture)
         # If no response can be built, the archive gets the bytes that were received.
         flight.outcome.entry = ArchiveEntry(
@@ -208,7 +209,8 @@ class OutcomeMiddleware:
         """
         outcome = flight.outcome
         started, ended, capture = self._times(flight.request, flight)
-        ending = FetchEnd(started, ended, error="cancelled", resent=_is_resent(capture))
+        ending = FetchEnd(started, ended, error="cancelled")
+        _add_lost(ending, capture)
         replaced = bool(outcome.discovered)
         outcome.result, outcome.rule = (Result.REDIRECTED, None) if replaced else (Result.RETRY, "cancelled")
         if capture is not None or not replaced:
@@ -300,7 +302,10 @@ class OutcomeMiddleware:
         if capture is not None and capture.reply is not None:
             record.extra["reply"] = capture.reply
         if capture is not None and (lost := capture.lost) is not None:
-            flight.outcome.earlier = ArchiveEntry(_record_of_lost(record, lost, flight.lease.pause_seconds))
+            earlier = _record_of_lost(record, lost, flight.lease.pause_seconds)
+            flight.outcome.earlier = ArchiveEntry(earlier, lost.capture)
+        if capture is not None and capture.protocol is not None:
+            record.extra["protocol"] = capture.protocol
         if (robots_received := flight.lease.robots_received) is not None:
             record.extra["robots_received"] = robots_received
         if entry.kind != Kind.ROBOTS and entry.attempts:
@@ -322,8 +327,12 @@ def _add_locations(record: FetchRecord, response: Response) -> None:
         record.extra["content_location"] = elsewhere[:CONTENT_LOCATION_MAX].decode("utf-8", "replace")
 
 
-def _is_resent(capture: Capture | None) -> bool:
-    return capture is not None and capture.lost is not None
+def _add_lost(ending: FetchEnd, capture: Capture | None) -> None:
+    """Record the first sending of a request that was sent twice."""
+    if capture is None or (lost := capture.lost) is None:
+        return
+    ending.resent, ending.lost_status = True, lost.status
+    ending.lost_bytes = 0 if lost.capture is None else lost.capture.length
 
 
 def _record_of_lost(record: FetchRecord, lost: LostSending, pause_seconds: float) -> FetchRecord:
@@ -333,10 +342,11 @@ def _record_of_lost(record: FetchRecord, lost: LostSending, pause_seconds: float
         start=lost.started_at,
         end=lost.ended_at,
         ip=lost.ip,
-        status=None,
+        status=lost.status,
         error=lost.error,
         mime=None,
-        bytes=0,
+        bytes=0 if lost.capture is None else lost.capture.length,
+        location=None,
         extra={"resent": True, "delay": round(pause_seconds, 6)},
     )
 

@@ -27,15 +27,20 @@ if TYPE_CHECKING:
 
     from webcrawl.fetching.bandwidth import Bandwidth
     from webcrawl.fetching.exchange import Exchange
+    from webcrawl.fetching.http2 import Http2Connection
     from webcrawl.fetching.response_head import ResponseHead
 
 
+HTTP2, HTTP11 = "h2", "http/1.1"
+"""The names of the protocols in TLS (ALPN), in archives and in the fetch log."""
 ASSUMED_SECONDS = 5.0
 """The idle time in seconds if nothing is announced: the default of Apache, Node and lighttpd; few servers have
 less.
 """
 LONGEST_SECONDS = 30.0
 """The longest idle time in seconds, whatever the server announces."""
+PATIENCE_SECONDS = 0.2
+"""Seconds for which the acknowledgement of a server's settings of HTTP/2 waits for other frames to go with it."""
 MARGIN_SECONDS = 0.5
 """A safety margin in seconds, for coarse clocks and for the delay until received bytes are noticed."""
 
@@ -99,7 +104,7 @@ class PageProtocol(ResponseHandler):
     """A connection that passes the bytes it receives to an ``Exchange``.
 
     Until its first exchange it behaves as aiohttp's own protocol, which a CONNECT through a proxy needs. While it is
-    idle any byte from the server closes it.
+    idle any byte from the server closes it, except for frames of HTTP/2, if that was agreed on in TLS.
     """
 
     def __init__(
@@ -121,6 +126,9 @@ class PageProtocol(ResponseHandler):
         """Seconds that it took to open the connection; at least a round trip."""
         self._exchange: Exchange | None = None
         self._tls: ResumableTls | None = None
+        self._http2: Http2Connection | None = None
+        self._later: asyncio.TimerHandle | None = None
+        """Writes frames that are not urgent."""
         self._idle = idle
         self._lane = lane
         self._in_lane = False
@@ -130,6 +138,34 @@ class PageProtocol(ResponseHandler):
         """The error with which the connection was lost before all received bytes were decoded."""
         self._usable_until = inf
         self._closing: asyncio.TimerHandle | None = None
+
+    @property
+    def is_http2(self) -> bool:
+        """True if it speaks HTTP/2."""
+        return self._http2 is not None
+
+    @property
+    def takes_more(self) -> bool:
+        """False if the server, or the end of an exchange, has ended the use of the connection."""
+        return self._http2 is None or not self._http2.is_over
+
+    @property
+    def cipher_suite(self) -> str:
+        """The name of the cipher suite; empty without TLS."""
+        cipher = None if self.transport is None else self.transport.get_extra_info("cipher")
+        return "" if cipher is None else str(cipher[0])
+
+    def send(self, exchange: Exchange, scheme: str, head: bytes, body: bytes) -> None:
+        """Send a request whose head has the form of HTTP/1.1."""
+        transport = self.transport
+        assert transport is not None
+        if self._http2 is not None:
+            self._http2.request(exchange, scheme, head, body)
+            self._write_frames()
+            return
+        transport.write(head)
+        if body:
+            transport.write(body)
 
     def begin(self, exchange: Exchange) -> None:
         """Pass all received bytes to the exchange from now on."""
@@ -142,6 +178,8 @@ class PageProtocol(ResponseHandler):
     def end(self) -> None:
         """Detach the exchange, which is over."""
         exchange, self._exchange = self._exchange, None
+        if self._http2 is not None:
+            self._http2.end()
         if self._tls is not None and exchange is not None and exchange.head is not None:
             # Once a connection is enough.
             self._tls.answered()
@@ -149,6 +187,8 @@ class PageProtocol(ResponseHandler):
 
     def rest(self, seconds: float) -> None:
         """Be idle for at most so many seconds, then close: the server might be closing the connection by then."""
+        if self._http2 is not None:
+            self._write_frames()
         self._usable_until = monotonic() + seconds
         self._closing = self._loop.call_later(seconds, self.close)
         self._idle.add(self)
@@ -169,7 +209,12 @@ class PageProtocol(ResponseHandler):
     def catch_up(self) -> bool:
         """Take a turn in the slow lane; return True if another one is needed."""
         exchange = self._exchange
-        if exchange is not None:
+        if self._http2 is not None:
+            self._http2.go_on()
+            self._write_frames()
+            if self._http2.behind:
+                return True
+        elif exchange is not None:
             exchange.go_on()
             if exchange.behind:
                 return True
@@ -203,11 +248,18 @@ class PageProtocol(ResponseHandler):
         if (tls := transport.get_extra_info("ssl_object")) is not None:
             self.certificate = _certificate(tls.getpeercert(binary_form=True))
             self._tls = tls if isinstance(tls, ResumableTls) else None
+            if tls.selected_alpn_protocol() == HTTP2:
+                # A crawl that does not meet it does without h2.
+                from webcrawl.fetching.http2 import Http2Connection
+
+                self._http2 = Http2Connection()
 
     def data_received(self, data: bytes) -> None:
         """See asyncio.Protocol."""
         exchange = self._exchange
-        if exchange is not None:
+        if self._http2 is not None:
+            self._receive_frames(self._http2, data)
+        elif exchange is not None:
             exchange.feed(data)
             if self._bandwidth.is_on and exchange.received is not None:
                 exchange.received(len(data))
@@ -220,9 +272,44 @@ class PageProtocol(ResponseHandler):
         else:
             super().data_received(data)
 
+    def _receive_frames(self, http2: Http2Connection, data: bytes) -> None:
+        exchange = self._exchange
+        http2.feed(data)
+        if exchange is None or http2.is_urgent:
+            self._write_frames()
+        elif not exchange.done.done() and self._later is None:
+            # A write costs as much as all else here. When the exchange is over, the connection is closed or kept.
+            self._later = self._loop.call_later(PATIENCE_SECONDS, self._write_frames)
+        if exchange is not None and self._bandwidth.is_on and exchange.received is not None:
+            exchange.received(len(data))
+        if http2.behind and not self._in_lane:
+            self._in_lane = True
+            self._read_or_not()
+            self._lane.add(self)
+        elif http2.is_over and self._exchange is None:
+            self.close()
+
+    def _write_frames(self) -> None:
+        """Send the frames that the protocol asks for: settings, acknowledgements, room for more."""
+        assert self._http2 is not None
+        if self._later is not None:
+            self._later.cancel()
+            self._later = None
+        data = self._http2.data_to_send()
+        if data and self.transport is not None and not self.transport.is_closing():
+            self.transport.write(data)
+
+    def close(self) -> None:
+        """See aiohttp's ResponseHandler. A server of HTTP/2 is told, unless it has nothing more to do."""
+        if self._http2 is not None and self._http2.close():
+            self._write_frames()
+        super().close()
+
     def connection_lost(self, exc: BaseException | None) -> None:
         """See asyncio.Protocol."""
         self._wake()
+        if self._later is not None:
+            self._later.cancel()
         if self._in_lane:
             self._loss = (exc,)
         else:
@@ -280,6 +367,17 @@ class PageConnection:
         return self._protocol.ip
 
     @property
+    def is_http2(self) -> bool:
+        """True if it speaks HTTP/2."""
+        return self._protocol.is_http2
+
+    @property
+    def cipher_suite(self) -> str | None:
+        """The cipher suite of TLS 1.3 by its registered name; None for an older version, whose names differ."""
+        name = self._protocol.cipher_suite
+        return name if name.startswith("TLS_") else None
+
+    @property
     def certificate(self) -> Certificate | None:
         """The server's certificate, in Scrapy's type; None without TLS."""
         return self._protocol.certificate
@@ -288,17 +386,15 @@ class PageConnection:
         """Record how long it took to open the connection."""
         self._protocol.opening_seconds = seconds
 
-    def send(self, exchange: Exchange, head: bytes, body: bytes) -> None:
-        """Send a request; the exchange receives the response."""
+    def send(self, exchange: Exchange, scheme: str, head: bytes, body: bytes) -> None:
+        """Send a request, whose head has the form of HTTP/1.1; the exchange receives the response."""
         self._protocol.begin(exchange)
         transport = self._connection.transport
         if transport is None or transport.is_closing():
             exchange.lost(None)
             return
         self.sent = True
-        transport.write(head)
-        if body:
-            transport.write(body)
+        self._protocol.send(exchange, scheme, head, body)
 
     def pause(self) -> None:
         """Stop reading until ``resume``: the bytes from the server stay in the buffers of both systems."""
@@ -317,7 +413,13 @@ class PageConnection:
         self._protocol.end()
         transport = self._connection.transport
         # A server that answered before it had the whole request may never read the rest.
-        if keep and exchange.reusable and transport is not None and not transport.get_write_buffer_size():
+        if (
+            keep
+            and exchange.reusable
+            and self._protocol.takes_more
+            and transport is not None
+            and not transport.get_write_buffer_size()
+        ):
             assert exchange.head is not None
             seconds = idle_seconds(exchange.head, self._protocol.opening_seconds)
             self._pool.keep(self._connection, self._protocol, seconds)

@@ -13,12 +13,13 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from webcrawl.fetching.body import framing
-from webcrawl.fetching.failures import EmptyResponseError, MalformedResponseError
+from webcrawl.fetching.failures import EmptyResponseError, MalformedResponseError, OtherProtocolError
 from webcrawl.fetching.response_head import (
     MAX_HEAD_BYTES,
     MAX_INTERIM_HEADS,
     START_BYTES,
     MalformedHeadError,
+    OtherProtocolHeadError,
     end_of_head,
     parse_head,
     start_of_head,
@@ -104,7 +105,7 @@ class Exchange:
     def go_on(self) -> None:
         """Decode more of the fed bytes."""
         if self.behind:
-            self._feed_body(b"")
+            self.feed_body(b"")
 
     def feed(self, data: bytes) -> None:
         """Take bytes that the connection received."""
@@ -115,13 +116,16 @@ class Exchange:
         if self._reader is None:
             try:
                 data = self._feed_head(data)
+            except OtherProtocolHeadError as error:
+                self.fail(OtherProtocolError(str(error)))
+                return
             except MalformedHeadError as error:
-                self._fail(MalformedResponseError(str(error)))
+                self.fail(MalformedResponseError(str(error)))
                 return
         if data and self.done.done():
             self.reusable = False
         elif data:
-            self._feed_body(data)
+            self.feed_body(data)
 
     def lost(self, error: Exception | None) -> None:
         """End the exchange: the connection was lost with an error, or the peer closed it."""
@@ -130,11 +134,11 @@ class Exchange:
         elif self._reader is not None:
             self._finish(None if error is None and self._reader.ends_with_connection else "disconnect")
         elif error is not None:
-            self._fail(error)
+            self.fail(error)
         elif self.silent:
-            self._fail(EmptyResponseError("the server closed the connection without an answer"))
+            self.fail(EmptyResponseError("the server closed the connection without an answer"))
         else:
-            self._fail(MalformedResponseError("the server closed the connection within the response's head"))
+            self.fail(MalformedResponseError("the server closed the connection within the response's head"))
 
     def expire(self) -> None:
         """End the exchange: its time is over."""
@@ -143,7 +147,7 @@ class Exchange:
         if self._reader is not None:
             self._finish("time")
         else:
-            self._fail(TimeoutError("no response in time"))
+            self.fail(TimeoutError("no response in time"))
 
     def _feed_head(self, data: bytes) -> bytes:
         """Collect the head; the returned bytes belong to the body, if ``_reader`` is set."""
@@ -170,19 +174,21 @@ class Exchange:
             self._head_from = scanned = end
         rest = bytes(buffer[end:])
         self._buffer = b""
-        self._open_body(head)
+        self.open(head, framing(head, self._method))
         return rest
 
-    def _open_body(self, head: ResponseHead) -> None:
+    def open(self, head: ResponseHead, reader: BodyReader) -> None:
+        """Take the head; ``reader`` decodes the body. HTTP/2 calls it with heads and bodies from its frames."""
         self.head = head
         self.head_at = monotonic()
-        self._reader = framing(head, self._method)
+        self._reader = reader
         self._limit = self._limit_of(head)
         self.refusal = self._gate(head)
         if self.refusal is not None or self._reader.complete:
             self._finish(None)
 
-    def _feed_body(self, data: bytes) -> None:
+    def feed_body(self, data: bytes) -> None:
+        """Take bytes of the body, as its reader decodes them."""
         reader = self._reader
         assert reader is not None
         payload = reader.feed(data)
@@ -203,7 +209,7 @@ class Exchange:
         elif reader.broken is not None and self._size:
             self._finish("length" if reader.oversized else "unspecified")
         elif reader.broken is not None:
-            self._fail(MalformedResponseError(reader.broken))
+            self.fail(MalformedResponseError(reader.broken))
         elif self._grown is not None and self.head is not None:
             self._grown(self.head, self._size)
 
@@ -222,7 +228,17 @@ class Exchange:
         self.reusable = whole and head.keeps_alive
         self._end()
 
-    def _fail(self, error: Exception) -> None:
+    def break_off(self, why: str) -> None:
+        """End the exchange: what comes is not of the protocol, or not worth its time. What came is kept."""
+        if self.done.done():
+            return
+        if self._reader is not None:
+            self.feed_body(b"")
+        else:
+            self.fail(MalformedResponseError(why))
+
+    def fail(self, error: Exception) -> None:
+        """End the exchange without a usable response."""
         self.error = error
         self.truncated = None if self.head is None else "disconnect"
         self._end()

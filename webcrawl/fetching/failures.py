@@ -15,6 +15,7 @@ errbacks and third-party middlewares recognise them; causes without an exception
       DataConnectionError           data-connection
       PrivateAddressError           private
       MalformedResponseError        protocol
+        OtherProtocolError, Http11RequiredError
       EmptyResponseError            empty
     DownloadCancelledError          cancelled
       LocalShortageError            cancelled; the URL goes back to its queue as it was
@@ -57,6 +58,14 @@ class PrivateAddressError(DownloadFailedError):
 
 class MalformedResponseError(DownloadFailedError):
     """The received bytes are not of the protocol that was spoken."""
+
+
+class OtherProtocolError(MalformedResponseError):
+    """The server spoke HTTP/2 although HTTP/1.1 was agreed on."""
+
+
+class Http11RequiredError(MalformedResponseError):
+    """The server wants HTTP/1.1 in place of HTTP/2 (RFC 9113, section 7)."""
 
 
 class LoginRefusedError(DownloadFailedError):

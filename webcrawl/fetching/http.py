@@ -8,23 +8,34 @@ fetch failed. Redirects, cookies, retries and content codings are handled by oth
 from __future__ import annotations
 
 import asyncio
+import re
+from contextlib import suppress
+from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
 from time import monotonic, time
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+import aiohttp
 from scrapy import signals
-from scrapy.exceptions import ResponseDataLossError, UnsupportedURLSchemeError
+from scrapy.exceptions import DownloadFailedError, ResponseDataLossError, UnsupportedURLSchemeError
 from scrapy.utils._download_handlers import check_stop_download
 
 from webcrawl.archive.capture import LostSending
 from webcrawl.archive.disk import translated
 from webcrawl.fetching.body import announced_lengths
-from webcrawl.fetching.connection import LONGEST_SECONDS
+from webcrawl.fetching.connection import HTTP2, LONGEST_SECONDS
 from webcrawl.fetching.exchange import Exchange
-from webcrawl.fetching.failures import failure_word
+from webcrawl.fetching.failures import (
+    EmptyResponseError,
+    Http11RequiredError,
+    MalformedResponseError,
+    OtherProtocolError,
+    failure_word,
+)
 from webcrawl.fetching.network import Attempt, Proxy
+from webcrawl.fetching.protocols import WANTING_STATUSES
 from webcrawl.fetching.request_head import request_head, split_url
 from webcrawl.fetching.response_head import MAX_TYPE_BYTES
 from webcrawl.fetching.scrapy_response import scrapy_headers, scrapy_response
@@ -51,6 +62,8 @@ if TYPE_CHECKING:
 
 _SIGNATURE_FIELDS = frozenset((b"Signature", b"Signature-Input", b"Signature-Agent"))
 _LINE_END = b"\r\n"
+_CONNECTION = re.compile(rb"(?<=\r\n)Connection:[^\r\n]*\r\n", re.IGNORECASE)
+"""The field of a head that HTTP/2 forbids."""
 
 
 class HttpDownloadHandler(TransferHandler):
@@ -91,6 +104,12 @@ class HttpTransfer(Transfer):
         self._crawler = handler.crawler
         self._signer = find_signer(handler.crawler)
         self._fail_on_dataloss = handler.fail_on_dataloss
+        # The TLS of a proxy has nothing to do with that of the server.
+        self._can_use_http2 = self._target.scheme == "https" and (
+            self._proxy is None or self._proxy.url.startswith("http://")
+        )
+        self.timeout = self.deadline - self.sent_at
+        """Seconds that one sending may take."""
         self._certificate: Certificate | None = None
         """The server's certificate; None without TLS."""
         self._spool: Spool | None = None
@@ -100,8 +119,20 @@ class HttpTransfer(Transfer):
         self._has_dataloss = False
 
     async def run(self) -> Response:
-        """Send the request and return the response."""
-        exchange = await self._fetch_response()
+        """Send the request and return the response; send it once more if the server wants another protocol."""
+        origin = self._target.origin
+        attempt = Attempt(self._target.host, place=self._fetch.place)
+        attempt.offers_http2 = self._can_use_http2 and self.network.protocols.offers_http2(origin)
+        try:
+            exchange = await self._fetch_response(attempt)
+        except Exception as error:
+            wants_http2 = self._wants_http2(attempt, error)
+            if wants_http2 is None:
+                raise
+            exchange = await self._send_otherwise(error, http2=wants_http2)
+        else:
+            if self._wants_http2(attempt, exchange):
+                exchange = await self._send_otherwise(exchange, http2=True)
         self.check_kept()
         return self._response(exchange)
 
@@ -116,7 +147,7 @@ class HttpTransfer(Transfer):
 
     # -- sending ---------------------------------------------------------------------------------------------
 
-    async def _fetch_response(self) -> Exchange:
+    async def _fetch_response(self, attempt: Attempt) -> Exchange:
         """Send and receive; on another connection if an idle one turned out to be closed before the request was sent.
 
         A request is sent again only if it was sent on a kept connection that then ended without a byte of an answer:
@@ -124,7 +155,6 @@ class HttpTransfer(Transfer):
         after the key's pause, on a new connection, and for GET and HEAD alone.
         """
         network, capture, fetch = self.network, self._capture, self._fetch
-        attempt = Attempt(self._target.host, place=fetch.place)
         connect = partial(network.connect, self._target, self._proxy, attempt)
         while True:
             try:
@@ -148,6 +178,70 @@ class HttpTransfer(Transfer):
                 await asyncio.sleep(fetch.pause_seconds)
                 self.deadline += fetch.pause_seconds
 
+    def _wants_http2(self, attempt: Attempt, outcome: Exchange | Exception) -> bool | None:
+        """Return True if the server is to be asked over HTTP/2, False if over HTTP/1.1 again, and None if its answer
+        stands, or the failure. That is so if the request was sent twice already: its URL will be tried again.
+        """
+        protocols, origin = self.network.protocols, self._target.origin
+        if self._capture.protocol and isinstance(outcome, MalformedResponseError):
+            protocols.note(origin, http2=False)
+            return False if isinstance(outcome, Http11RequiredError) and self._may_send_otherwise() else None
+        if attempt.offers_http2 or not self._can_use_http2 or not protocols.may_ask(origin):
+            return None
+        wants = _refuses_http11(outcome) if isinstance(outcome, Exception) else _wants_other(outcome)
+        return True if wants and self._may_send_otherwise() else None
+
+    def _may_send_otherwise(self) -> bool:
+        request = self.request
+        is_harmless = request.method in ("GET", "HEAD") and not request.body
+        return is_harmless and self._capture.lost is None and not self.network.is_closed
+
+    async def _send_otherwise(self, first: Exchange | Exception, *, http2: bool) -> Exchange:
+        """Send the request once more, in the other protocol, after the key's pause. If the server does not speak it
+        nothing is sent, and the first outcome stands.
+
+        This is done once for a server: whatever comes of it is remembered.
+        """
+        network, capture, fetch, origin = self.network, self._capture, self._fetch, self._target.origin
+        network.protocols.note(origin, http2=False)
+        before = replace(capture)
+        lost = self._lost(first)
+        await asyncio.sleep(fetch.pause_seconds)
+        self.deadline = monotonic() + self.timeout
+        attempt = Attempt(self._target.host, place=fetch.place, offers_http2=http2, fresh=True)
+        connection = None
+        with suppress(OSError, aiohttp.ClientError, DownloadFailedError):
+            connection = await self.opened(partial(network.connect, self._target, self._proxy, attempt))
+            if connection.is_http2 != http2:
+                connection.abandon()
+                connection = None
+        if connection is None:
+            capture.started_at = before.started_at
+            if isinstance(first, Exception):
+                raise first
+            return first
+        capture.lost = lost
+        capture.response_head = capture.payload = b""
+        capture.spooled = capture.truncated = None
+        exchange = await self._exchange_on(connection)
+        if exchange.error is not None:
+            self._fill(exchange)
+            raise exchange.error
+        network.protocols.note(origin, http2=http2 and not _wants_other(exchange))
+        return exchange
+
+    def _lost(self, first: Exchange | Exception) -> LostSending:
+        """Return what became of the first sending of a request."""
+        capture = self._capture
+        if isinstance(first, Exception):
+            ended_at = capture.started_at + monotonic() - self.sent_at
+            return LostSending(capture.started_at, ended_at, capture.ip, failure_word(first))
+        self._fill(first)
+        if capture.spooled is not None:
+            capture.spooled.remove()
+        answer = None if capture.spooled is not None else replace(capture)
+        return LostSending(capture.started_at, capture.ended_at, capture.ip, None, answer, _status(first))
+
     async def _exchange_on(self, connection: PageConnection) -> Exchange:
         """Send on this connection and wait until the exchange has ended."""
         request, capture, fetch = self.request, self._capture, self._fetch
@@ -168,6 +262,10 @@ class HttpTransfer(Transfer):
         self.watch()
         capture.request_head = self._signed_head()
         capture.ip = connection.ip
+        capture.protocol = capture.cipher_suite = None
+        if connection.is_http2:
+            capture.request_head = _CONNECTION.sub(b"", capture.request_head, count=1)
+            capture.protocol, capture.cipher_suite = HTTP2, connection.cipher_suite
         sent_at = monotonic()
         if capture.lost is None:
             capture.started_at = time()
@@ -177,7 +275,7 @@ class HttpTransfer(Transfer):
         self.sent_at = sent_at
         try:
             self.check_may_send(request.url)
-            connection.send(exchange, capture.request_head, request.body)
+            connection.send(exchange, self._target.scheme, capture.request_head, request.body)
             await exchange.done
         finally:
             self._end(exchange)
@@ -348,6 +446,24 @@ class HttpTransfer(Transfer):
             capture.ip,
             self._certificate,
         )
+
+
+def _status(exchange: Exchange) -> int:
+    assert exchange.head is not None
+    return exchange.head.status
+
+
+def _wants_other(exchange: Exchange) -> bool:
+    return _status(exchange) in WANTING_STATUSES
+
+
+def _refuses_http11(error: Exception) -> bool:
+    """Return True if a server may have ended the connection since it does not speak HTTP/1.1."""
+    if isinstance(error, aiohttp.ClientConnectorError):
+        # The end of the handshake, with the alert for that or without one.
+        cause = error.os_error
+        return isinstance(cause, ConnectionResetError) or "no application protocol" in str(cause)
+    return isinstance(error, EmptyResponseError | OtherProtocolError | ConnectionResetError)
 
 
 def _may_have_links(head: ResponseHead) -> bool:

@@ -35,9 +35,18 @@ from webcrawl.fetching.addresses import (
     pinned,
 )
 from webcrawl.fetching.bandwidth import Bandwidth, get_bandwidth
-from webcrawl.fetching.connection import LONGEST_SECONDS, PageConnection, PageProtocol, SlowLane
+from webcrawl.fetching.connection import (
+    HTTP2,
+    HTTP11,
+    LONGEST_SECONDS,
+    PageConnection,
+    PageProtocol,
+    SlowLane,
+)
 from webcrawl.fetching.failures import LocalShortageError, PrivateAddressError
 from webcrawl.fetching.private_addresses import SETTING, SeedAddresses, address_rule
+from webcrawl.fetching.protocols import NEEDED, HostProtocols
+from webcrawl.fetching.protocols import SETTING as HTTP2_SETTING
 from webcrawl.fetching.resolver import Resolver
 from webcrawl.fetching.shortage import Shortage, scarce
 from webcrawl.fetching.tls_sessions import Route, get_tls_sessions, route
@@ -53,7 +62,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
-    from webcrawl.fetching.request_head import Target
+    from webcrawl.fetching.request_head import Origin, Target
     from webcrawl.fetching.tls_sessions import TlsSessions
 
 MISTRUST_SECONDS = 600.0
@@ -108,11 +117,11 @@ class Attempt:
     """The addresses tried."""
     fresh: bool = False
     """True if a pooled connection must not be used."""
+    offers_http2: bool = False
+    """True if the server may choose HTTP/2."""
     opened_at: float = 0.0
     """Monotonic seconds when the first socket was made; 0 if none was."""
 
-
-Origin = tuple[str, str, int]
 
 _attempt: ContextVar[Attempt] = ContextVar("webcrawl_attempt")
 """Passes the attempt to the place where its sockets are made; tasks started on the way inherit it."""
@@ -138,9 +147,11 @@ class Network:
         )
         self._connect_timeout = settings.getfloat("DOWNLOAD_CONNECT_TIMEOUT", CONNECT_TIMEOUT_SECONDS)
         self._loop = asyncio.get_running_loop()
-        self._tls = _tls_context(settings)
+        self._tls, self._http2_tls = _tls_context(settings), _tls_context(settings)
+        self._http2_tls.set_alpn_protocols([HTTP2, HTTP11])
+        self.protocols = HostProtocols(settings.get(HTTP2_SETTING, NEEDED))
         self.tls_sessions = tls_sessions
-        tls_sessions.serve(self._tls)
+        tls_sessions.serve(self._tls, self._http2_tls)
         resolver = Resolver(
             settings.getlist("DNS_NAMESERVERS"),
             timeout_seconds=settings.getfloat("DNS_TIMEOUT", 60.0),
@@ -179,13 +190,14 @@ class Network:
             self._check_literal(target.host)
         _attempt.set(attempt)
         is_tls, via = target.scheme == "https", "" if proxy is None else proxy.identity
-        route.set(Route(self.tls_sessions, target.port, via) if is_tls else None)
+        offered = self._http2_tls if attempt.offers_http2 else self._tls
+        route.set(Route(self.tls_sessions, target.port, via, attempt.offers_http2) if is_tls else None)
         if self._connect_timeout:
             seconds = min(seconds, self._connect_timeout)
         request = (
-            self._asked(target.scheme, target.host, target.port)
+            self._asked(target.scheme, target.host, target.port, offered)
             if proxy is None
-            else self._connection_request(target.scheme, target.host, target.port, proxy)
+            else self._connection_request(target.scheme, target.host, target.port, offered, proxy)
         )
         place = attempt.place if proxy is None else None
         pinned.set(place or None)
@@ -309,7 +321,7 @@ class Network:
 
     def mistrust(self, target: Target) -> None:
         """Keep no connections to this origin for a while: a kept one was closed when a request was under way."""
-        origin = _origin(target)
+        origin = target.origin
         self._mistrusted[origin] = monotonic() + MISTRUST_SECONDS
         self._mistrusted.move_to_end(origin)
         if len(self._mistrusted) > ORIGINS_REMEMBERED:
@@ -319,7 +331,7 @@ class Network:
         """Return True if connections to this origin may be kept."""
         if not self._mistrusted:
             return True
-        until = self._mistrusted.get(_origin(target))
+        until = self._mistrusted.get(target.origin)
         return until is None or monotonic() >= until
 
     @property
@@ -343,7 +355,7 @@ class Network:
         await self._resolver.close()
 
     def _connection_request(
-        self, scheme: str, host: str, port: int, proxy: Proxy | None = None
+        self, scheme: str, host: str, port: int, tls: ssl.SSLContext, proxy: Proxy | None = None
     ) -> aiohttp.ClientRequest:
         """Return the request by which aiohttp's connector knows the destination; only a CONNECT to a proxy is ever
         sent.
@@ -352,7 +364,7 @@ class Network:
         if proxy is not None:
             extra = {"proxy": yarl.URL(proxy.url), "proxy_headers": proxy.headers}
         url = yarl.URL(f"{scheme}://{host}:{port}/", encoded=True)
-        return aiohttp.ClientRequest("GET", url, loop=self._loop, ssl=self._tls, **extra)
+        return aiohttp.ClientRequest("GET", url, loop=self._loop, ssl=tls, **extra)
 
     def _check_literal(self, host: str) -> None:
         """Check an address in the URL itself, for requests through a proxy: names are resolved by the proxy."""
@@ -412,10 +424,6 @@ async def close_network(crawler: Crawler) -> None:
         await network.close()
 
 
-def _origin(target: Target) -> Origin:
-    return target.scheme, target.host.lower(), target.port
-
-
 def _socket_address(ip: str, port: int, family: int) -> tuple[str, int] | tuple[str, int, int, int]:
     if family == socket.AF_INET6:
         # A zone is resolved by the system when the socket is connected.
@@ -426,7 +434,7 @@ def _socket_address(ip: str, port: int, family: int) -> tuple[str, int] | tuple[
 def _tls_context(settings: BaseSettings) -> ssl.SSLContext:
     """Return a TLS context with Scrapy's settings and, as in browsers, HTTP/1.1 in ALPN and legacy renegotiation."""
     context = tls_context(settings)
-    context.set_alpn_protocols(["http/1.1"])
+    context.set_alpn_protocols([HTTP11])
     context.options |= _LEGACY_SERVER_CONNECT
     return context
 

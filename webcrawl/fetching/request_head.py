@@ -22,6 +22,10 @@ _TOKEN = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 _WITH_LENGTH = frozenset(("POST", "PUT", "PATCH"))
 
 
+Origin = tuple[str, str, int]
+"""Scheme, host in lower case, and port."""
+
+
 class Target(NamedTuple):
     """The destination of a request. Credentials in the URL are left out; they are never sent."""
 
@@ -36,6 +40,11 @@ class Target(NamedTuple):
     def authority(self) -> str:
         """Host and port as in the Host header."""
         return self.host if self.port == DEFAULT_PORTS[self.scheme] else f"{self.host}:{self.port}"
+
+    @property
+    def origin(self) -> Origin:
+        """What is remembered of servers is remembered for an origin."""
+        return self.scheme, self.host.lower(), self.port
 
 
 def split_url(url: str) -> Target:

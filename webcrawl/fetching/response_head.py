@@ -25,6 +25,8 @@ MAX_OPTIONS_BYTES = 1024
 MAX_TYPE_BYTES = 256
 """The number of bytes of a Content-Type that are read, and cached for equal headers."""
 
+_SETTINGS_FRAME = re.compile(rb"\0\0[\0-\xff]\x04\0\0\0\0", re.DOTALL)
+"""The beginning of HTTP/2: a frame of settings on stream 0."""
 _SLOP_BYTES = 4
 """The number of stray bytes before the status line that are ignored, as in browsers."""
 START_BYTES = _SLOP_BYTES + len(b"HTTP")
@@ -39,6 +41,10 @@ _FIELD = re.compile(rb"^([!#$%&'*+\-.^_`|~0-9A-Za-z]+)[ \t]*:(.*)$", re.MULTILIN
 
 class MalformedHeadError(ValueError):
     """The bytes are not the head of an HTTP/1 response."""
+
+
+class OtherProtocolHeadError(MalformedHeadError):
+    """The bytes are HTTP/2."""
 
 
 @dataclass(slots=True)
@@ -102,6 +108,8 @@ def start_of_head(buffer: bytes | bytearray, start: int) -> int:
         return blank.start() + offset
     if len(window) < START_BYTES:
         return -1
+    if _SETTINGS_FRAME.match(window):
+        raise OtherProtocolHeadError("HTTP/2 frames in place of an HTTP/1 response")
     raise MalformedHeadError(f"not an HTTP response: {bytes(window)!r}")
 
 

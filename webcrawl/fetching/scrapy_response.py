@@ -87,7 +87,8 @@ def scrapy_response(
         flags=flags,
         certificate=certificate,
         ip_address=_address(ip) if ip else None,
-        protocol=f"HTTP/{head.version[0]}.{head.version[1]}",
+        # Scrapy's name for HTTP/2.
+        protocol="h2" if head.version == (2, 0) else f"HTTP/{head.version[0]}.{head.version[1]}",
     )
     made.headers = headers
     return made

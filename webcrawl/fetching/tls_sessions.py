@@ -44,6 +44,8 @@ class TlsPeer(NamedTuple):
     port: int
     via: str = ""
     """The proxy with the credentials that it was sent; empty without a proxy."""
+    offers_http2: bool = False
+    """Whether HTTP/2 is offered, which has a context of its own."""
 
 
 @dataclass(slots=True)
@@ -59,8 +61,8 @@ class KeptSession:
 
 
 class TlsSessions:
-    """The sessions of one crawl, the one that was used last at the end. All belong to one context, and so to one way
-    to verify certificates.
+    """The sessions of one crawl, the one that was used last at the end. All belong to its contexts, one without and
+    one with HTTP/2, and so to one way to verify certificates.
     """
 
     def __init__(self, most: int = SESSIONS) -> None:
@@ -77,10 +79,11 @@ class TlsSessions:
     def __len__(self) -> int:
         return len(self._kept)
 
-    def serve(self, context: ssl.SSLContext) -> None:
-        """Resume the sessions of this context from now on, and of no other."""
+    def serve(self, *contexts: ssl.SSLContext) -> None:
+        """Resume the sessions of these contexts from now on, and of no other."""
         self._kept.clear()
-        context.sslobject_class = ResumableTls
+        for context in contexts:
+            context.sslobject_class = ResumableTls
 
     def offer(self, peer: TlsPeer, now: float) -> KeptSession | None:
         """Take out the session that is offered to a peer."""
@@ -124,6 +127,7 @@ class Route:
     sessions: TlsSessions
     port: int
     via: str
+    offers_http2: bool = False
 
 
 route: ContextVar[Route | None] = ContextVar("webcrawl_tls_route", default=None)
@@ -148,7 +152,7 @@ class ResumableTls(ssl.SSLObject):
         if found is None or not self.server_hostname:
             return
         self._route = found
-        self._peer = TlsPeer(self.server_hostname, found.port, found.via)
+        self._peer = TlsPeer(self.server_hostname, found.port, found.via, found.offers_http2)
         self._offered = found.sessions.offer(self._peer, monotonic())
         if self._offered is not None:
             self.session = self._offered.session

@@ -87,7 +87,13 @@ class FetchEnd:
     number: int | None = None
     """Counts the requests of its key, from 1, over all runs and processes."""
     resent: bool = False
-    """The request was sent twice, since the first one was lost with a kept connection; both are counted."""
+    """The request was sent twice, since the first one was lost with a kept connection, or the server wanted another
+    protocol; both are counted.
+    """
+    lost_status: int | None = None
+    """The status of the first sending; None if it got no answer."""
+    lost_bytes: int = 0
+    """The length of that answer."""
 
     refusal: str | None = None
     """The kind of the response if by it the host refuses the crawler as a whole: a word of ``refusals.KINDS``."""
@@ -113,7 +119,7 @@ class Outcome:
     entry: ArchiveEntry | None = None
     """The entry for the archive and the fetch log; None if nothing was sent."""
     earlier: ArchiveEntry | None = None
-    """The entry of the first sending of a request that was lost with a kept connection and sent again."""
+    """The entry of the first sending of a request that was sent twice; see ``FetchEnd.resent``."""
     discovered: list[UrlEntry] = field(default_factory=list)
     robots: RobotsReply | None = None
     """The reply to a request for robots.txt."""

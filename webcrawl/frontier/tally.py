@@ -112,9 +112,12 @@ class Tally:
     def ended(self, kind: str, ending: FetchEnd) -> None:
         """Count a request that was sent, and has ended."""
         self.requests += 1 + ending.resent
-        self.bytes += ending.payload_bytes
+        self.bytes += ending.payload_bytes + ending.lost_bytes
         if ending.error is not None:
             self.errors[ending.error] += 1
+        if kind == Kind.PAGE and ending.lost_status is not None:
+            self.pages += 1
+            self.statuses[ending.lost_status] += 1
         if kind == Kind.ROBOTS:
             self.robots += 1
         elif kind == Kind.INLINE:

@@ -70,7 +70,7 @@ KINDS: Mapping[str, RefusalKind] = MappingProxyType(
             is_of_host=False,
         ),
         PROTOCOL_WANTED: RefusalKind(
-            "the server wants another protocol (status 426 or 505)",
+            "the server wants another protocol (status 426 or 505), and not HTTP/2",
             "fetch the site with the protocol that it names, such as https",
             is_of_host=True,
         ),

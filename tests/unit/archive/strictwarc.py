@@ -25,13 +25,15 @@ RECORD_ID = re.compile(r"<urn:uuid:[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0
 URI = re.compile(r"[a-z]+:[!-;=?-~]+")
 ALWAYS = {"WARC-Type", "WARC-Record-ID", "WARC-Date", "Content-Length", "Content-Type", "WARC-Block-Digest"}
 ABOUT_A_URI = {"WARC-Target-URI", "WARC-IP-Address", "WARC-Concurrent-To", "WARC-Payload-Digest"}
+OF_HTTP2 = {"WARC-Protocol", "WARC-Cipher-Suite"}
 ALLOWED = {
     "warcinfo": {"WARC-Filename"},
-    "response": ABOUT_A_URI | {"WARC-Truncated"},
-    "request": ABOUT_A_URI,
+    "response": ABOUT_A_URI | OF_HTTP2 | {"WARC-Truncated"},
+    "request": ABOUT_A_URI | OF_HTTP2,
     "resource": ABOUT_A_URI | {"WARC-Truncated", "X-Crawler-Source"},
     "metadata": {"WARC-Target-URI", "WARC-Concurrent-To"},
     "revisit": ABOUT_A_URI
+    | OF_HTTP2
     | {"WARC-Truncated", "WARC-Profile"}
     | {"WARC-Refers-To", "WARC-Refers-To-Target-URI", "WARC-Refers-To-Date"},
 }

@@ -165,3 +165,22 @@ def test_a_revisit_after_not_modified_has_no_payload_to_tell_of() -> None:
     assert revisit.block == head
     assert revisit.fields["WARC-Profile"].endswith("/server-not-modified")
     assert not revisit.fields.keys() & {"WARC-Payload-Digest", "WARC-Truncated", "WARC-Refers-To"}
+
+
+def test_records_of_http2_name_the_protocols() -> None:
+    http2 = capture(protocol="h2", cipher_suite="TLS_AES_128_GCM_SHA256")
+    made = records.exchange(http2, facts={"depth": 1})
+    named = []
+    for record in made.records:
+        found = next(iter(ArchiveIterator(io.BytesIO(record), check_digests="raise")))
+        found.raw_stream.read()
+        told = [
+            (name, value)
+            for name, value in found.rec_headers.headers
+            if name.startswith(("WARC-Pro", "WARC-Cip"))
+        ]
+        named.append((found.rec_type, [value for name, value in told if name != "WARC-Profile"]))
+        strict(record)
+    protocols = ["h2", "TLS_AES_128_GCM_SHA256"]
+    assert named == [("response", protocols), ("request", protocols), ("metadata", [])]
+    assert b"WARC-Protocol" not in b"".join(records.exchange(capture()).records)

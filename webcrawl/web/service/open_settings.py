@@ -124,6 +124,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
             "DOWNLOAD_ANNOUNCED_MAXSIZE",
             "DOWNLOAD_CONNECT_TIMEOUT",
             "DOWNLOAD_FAIL_ON_DATALOSS",
+            "DOWNLOAD_HTTP2",
             "DOWNLOAD_IDLE_CONNECTIONS",
             "DOWNLOAD_MAXSIZE",
             "DOWNLOAD_TEXT_MAXSIZE",
