@@ -8,7 +8,8 @@ import pytest
 
 pytest.importorskip("h2")
 
-from tests.fakeweb.witness import violations
+from tests.crawl.auditing import audited
+from tests.fakeweb import witness
 
 WAYS = ("both", "426", "505", "close")
 DELAY = 0.1
@@ -41,7 +42,7 @@ def test_a_host_that_needs_http2_is_asked_once_in_http11(web, crawled):
             # robots.txt is asked for again before anything else is.
             assert (others[0].path, others[0].status) == ("/robots.txt", 200)
         assert len(others) > 2
-    assert violations([hit for hits in asked.values() for hit in hits], lambda hit: DELAY) == []
+    assert witness.violations([hit for hits in asked.values() for hit in hits], lambda hit: DELAY) == []
 
 
 def test_all_pages_are_fetched(web, crawled):
@@ -85,5 +86,8 @@ def test_records_have_the_form_of_http11(web, crawled):
         assert answers == {(200, way != "both")} | first, way
 
 
-def test_the_archive_is_sound(crawled):
+def test_the_logs_and_the_archive_are_sound(crawled):
     crawled.assert_sound()
+    violations, totals = audited(crawled.path)
+    assert violations == []
+    assert totals.requests == len(crawled.log())

@@ -8,8 +8,8 @@ fetch failed. Redirects, cookies, retries and content codings are handled by oth
 from __future__ import annotations
 
 import asyncio
+import logging
 import re
-from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 import aiohttp
 from scrapy import signals
-from scrapy.exceptions import DownloadFailedError, ResponseDataLossError, UnsupportedURLSchemeError
+from scrapy.exceptions import DownloadCancelledError, ResponseDataLossError, UnsupportedURLSchemeError
 from scrapy.utils._download_handlers import check_stop_download
 
 from webcrawl.archive.capture import LostSending
@@ -44,6 +44,7 @@ from webcrawl.fetching.signing import find_signer
 from webcrawl.fetching.spool import Spool
 from webcrawl.fetching.transfer import ANNOUNCED_OVERSIZE, STOPPED, Transfer, TransferHandler
 from webcrawl.parsing.mime import HTML_TYPES, mime_type
+from webcrawl.refusal import Refused
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -59,6 +60,8 @@ if TYPE_CHECKING:
     from webcrawl.fetching.meta import FetchMeta
     from webcrawl.fetching.request_head import Target
     from webcrawl.fetching.response_head import ResponseHead
+
+logger = logging.getLogger(__name__)
 
 _SIGNATURE_FIELDS = frozenset((b"Signature", b"Signature-Input", b"Signature-Agent"))
 _LINE_END = b"\r\n"
@@ -204,22 +207,19 @@ class HttpTransfer(Transfer):
         """
         network, capture, fetch, origin = self.network, self._capture, self._fetch, self._target.origin
         network.protocols.note(origin, http2=False)
-        before = replace(capture)
+        before, sent_at = replace(capture), self.sent_at
         lost = self._lost(first)
         await asyncio.sleep(fetch.pause_seconds)
         self.deadline = monotonic() + self.timeout
         attempt = Attempt(self._target.host, place=fetch.place, offers_http2=http2, fresh=True)
-        connection = None
-        with suppress(OSError, aiohttp.ClientError, DownloadFailedError):
-            connection = await self.opened(partial(network.connect, self._target, self._proxy, attempt))
-            if connection.is_http2 != http2:
-                connection.abandon()
-                connection = None
+        connection = await self._connected_otherwise(attempt)
         if connection is None:
-            capture.started_at = before.started_at
+            capture.started_at, self.sent_at = before.started_at, sent_at
             if isinstance(first, Exception):
                 raise first
             return first
+        if capture.spooled is not None:
+            capture.spooled.remove()
         capture.lost = lost
         capture.response_head = capture.payload = b""
         capture.spooled = capture.truncated = None
@@ -230,6 +230,25 @@ class HttpTransfer(Transfer):
         network.protocols.note(origin, http2=http2 and not _wants_other(exchange))
         return exchange
 
+    async def _connected_otherwise(self, attempt: Attempt) -> PageConnection | None:
+        """Return a connection in the protocol that is offered, on which the request may be sent; None if there is
+        none, for whatever reason: a request was sent, and its outcome must not be lost.
+        """
+        try:
+            connection = await self.opened(partial(self.network.connect, self._target, self._proxy, attempt))
+        except Exception as error:
+            logger.debug("%s: no connection in another protocol: %s", self.request.url, error)
+            return None
+        try:
+            self.check_may_send(self.request.url)
+        except (DownloadCancelledError, Refused):
+            connection.abandon()
+            return None
+        if connection.is_http2 != attempt.offers_http2:
+            connection.abandon()
+            return None
+        return connection
+
     def _lost(self, first: Exchange | Exception) -> LostSending:
         """Return what became of the first sending of a request."""
         capture = self._capture
@@ -237,8 +256,6 @@ class HttpTransfer(Transfer):
             ended_at = capture.started_at + monotonic() - self.sent_at
             return LostSending(capture.started_at, ended_at, capture.ip, failure_word(first))
         self._fill(first)
-        if capture.spooled is not None:
-            capture.spooled.remove()
         answer = None if capture.spooled is not None else replace(capture)
         return LostSending(capture.started_at, capture.ended_at, capture.ip, None, answer, _status(first))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from typing import NamedTuple
 
 import pytest
@@ -342,3 +343,16 @@ def test_the_head_of_a_response() -> None:
     assert made.raw == b"HTTP/1.1 404 Not Found\r\ncontent-type: a\r\nset-cookie: 1\r\nset-cookie: 2\r\n\r\n"
     assert (made.version, made.status, made.values(b"set-cookie")) == ((2, 0), 404, [b"1", b"2"])
     assert response_head([(b":status", b"999")]).raw == b"HTTP/1.1 999 \r\n\r\n"
+
+
+def test_whatever_bytes_come_the_exchange_ends() -> None:
+    """Whole scripts with some bytes changed, with a seed."""
+    chance = random.Random(2)
+    scripts = [script for script, _ in [*WELL_BEHAVED.values(), *CUT.values()]]
+    for _ in range(400):
+        script = bytearray(chance.choice(scripts) + chance.choice(scripts))
+        for _ in range(chance.randrange(1, 6)):
+            script[chance.randrange(len(script))] = chance.randrange(256)
+        outcome, connection, _ = play(bytes(script))
+        assert (outcome.error is None) != (outcome.status is None) or outcome.truncated == "disconnect"
+        assert len(connection._unread) <= MAX_FRAME_BYTES + 9

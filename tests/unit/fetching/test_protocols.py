@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import ssl
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +18,10 @@ from scrapy import Request
 from tests.fakeweb.tls import self_signed
 from tests.rows import each_row
 from tests.unit.fetching.lab import LOOPS, Client, Peer, run, serving
+from tests.unit.fetching.test_tls_and_proxies import tunnel
 from webcrawl.fetching.protocols import REMEMBERED, HostProtocols
 from webcrawl.fetching.tls_sessions import get_tls_sessions
+from webcrawl.storage.contract import LeaseValidity
 
 if TYPE_CHECKING:
     from tests.unit.fetching.lab import Behaviour, Fetched, Site
@@ -273,3 +276,49 @@ def test_what_is_remembered_is_limited() -> None:
     assert protocols.offers_http2(("https", "h1", 443))
     assert protocols.may_ask(("https", "h0", 443))
     assert not protocols.may_ask(("http", "h0", 80))
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_http2_through_a_tunnel(loop: str) -> None:
+    server = Server(WANTING["505"])
+
+    async def test() -> None:
+        connects: list[bytes] = []
+        async with (
+            serving(server, context(*BOTH)) as site,
+            serving(tunnel(lambda: site.port, connects)) as proxy,
+            Client() as client,
+        ):
+            for path in ("/a", "/b"):
+                fetched = await client.fetch(site.url(path, HOST), meta={"proxy": proxy.url()})
+                assert fetched.response is not None, fetched.error
+                assert fetched.response.body == b"two"
+            assert len(connects) == 2
+
+    run(test(), loop)
+    assert server.asked == ["1:/a", "2:/a", "2:/b"]
+
+
+def test_the_lease_that_has_ended_meanwhile_leaves_the_first_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing more is sent; what was sent is told."""
+    server = Server(WANTING["505"])
+    validity = LeaseValidity()
+    sleep = asyncio.sleep
+
+    async def passed(seconds: float) -> None:
+        if seconds == 7:
+            validity.until = 0.0
+        else:
+            await sleep(seconds)
+
+    async def test() -> None:
+        async with serving(server, context(*BOTH)) as site, Client() as client:
+            monkeypatch.setattr(asyncio, "sleep", passed)
+            fetched = await client.fetch(site.url("/a", HOST), {"pause_seconds": 7.0, "validity": validity})
+            assert fetched.response is not None, fetched.error
+            assert fetched.response.status == 505
+            assert fetched.meta.capture is not None
+            assert fetched.meta.capture.lost is None
+
+    run(test())
+    assert server.asked == ["1:/a"]
