@@ -212,6 +212,7 @@ def afresh(
 
 def _import_everything() -> None:
     import scrapy.cmdline
+    from scrapy.cmdline import _iter_command_classes
     from scrapy.settings import BaseSettings
 
     import webcrawl
@@ -232,6 +233,9 @@ def _import_everything() -> None:
     # What is read at the start of each, and is the same for all.
     load_suffixes()
     signatures_of_package()
+    for package in (webcrawl, scrapy):
+        # Each class is asked whether it is a command, and keeps the answer.
+        list(_iter_command_classes(f"{package.__name__}.commands"))
     _keep_entry_points()
     BaseSettings.copy = copy_settings
     gc.collect()
