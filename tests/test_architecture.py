@@ -101,7 +101,7 @@ FLOORS = {
         "commands.fetch_logs",
         "archive.command",
         "audit.command",
-        "features.beliefs.command",
+        "belief_command",
         "features.identity.command",
         "features.notifications.command",
         "features.segments.command",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from webcrawl.features.beliefs.command import BeliefCommand
+from webcrawl.belief_command import BeliefCommand
 from webcrawl.reports import text
 
 if TYPE_CHECKING:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 from webcrawl.command import ProjectCommand
 from webcrawl.control.selection import require_crawl
 from webcrawl.errors import Problem
-from webcrawl.features.beliefs.belief import CONFIRMED, REFUTED, Belief
 from webcrawl.reports import text
 from webcrawl.terminal import crawl_as_json, tell
 from webcrawl.urls.lists import printable
@@ -19,9 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from webcrawl.control.stored import StoredCrawl
+    from webcrawl.features.beliefs.belief import Belief
     from webcrawl.features.beliefs.store import BeliefStore
 
-Held = TypeVar("Held", bound=Belief)
+Held = TypeVar("Held", bound="Belief")
 
 
 class BeliefCommand(ProjectCommand, Generic[Held]):
@@ -63,6 +63,7 @@ class BeliefCommand(ProjectCommand, Generic[Held]):
         assert self.settings is not None
         # Scrapy imports all commands at each start.
         from webcrawl.control.steering import Steering
+        from webcrawl.features.beliefs.belief import REFUTED
 
         if args:
             self.settings.set("JOBDIR", args[0], priority="cmdline")
@@ -79,6 +80,8 @@ class BeliefCommand(ProjectCommand, Generic[Held]):
             tell(self._undone(crawl, beliefs) if opts.undo else self._as_text(crawl, beliefs))
 
     def _as_text(self, crawl: StoredCrawl, beliefs: Sequence[Held]) -> str:
+        from webcrawl.features.beliefs.belief import CONFIRMED
+
         count = sum(belief.state == CONFIRMED for belief in beliefs)
         lines = [f"{crawl.name}: {text.things(count, self.noun)}{self.applied}"]
         for belief in beliefs:
