@@ -48,7 +48,7 @@ def test_a_misspelt_option_is_told(command: Callable[..., Command], name: str) -
             "fetch http://a.test/ --spider brod",
             "--spider: brod is no spider of this project; did you mean broad?",
         ),
-        ("frontier", "no command; give status, pause, resume, stop, check or copy"),
+        ("frontier", "no command; give status, pause, resume, stop or check"),
         ("links", "no command; give out, in, graph or export"),
         ("links in", "in: no URL; give one"),
         ("parse", "no URL; give one"),
