@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import astuple
+from typing import Any
 
 from tests.bench.sizes import Sizes, Web
 from webcrawl.reports.plan import ItemSizes, Size
@@ -11,8 +12,8 @@ from webcrawl.reports.plan import ItemSizes, Size
 NAMES = ("empty", "seen", "queued", "character", "host", "queue", "robots", "robots_byte")
 
 
-def size_of(web: Web, *, queued: bool) -> Size:
-    """The crawl of ``web`` when all of it is queued, or when all of it is done."""
+def size_of(web: Web, *, queued: bool, **more: Any) -> Size:
+    """The crawl of ``web`` when all of it is queued, or when all of it is done; ``more``: of its size."""
     return Size(
         urls=web.urls,
         hosts=web.hosts,
@@ -20,12 +21,14 @@ def size_of(web: Web, *, queued: bool) -> Size:
         queued=web.urls if queued else 0,
         length=web.length,
         robots_bytes=web.robots_bytes,
+        **more,
     )
 
 
-def predicted(costs: ItemSizes, web: Web) -> Sizes:
-    """What ``costs`` say of ``web``."""
-    queued, done = costs.total(size_of(web, queued=True)), costs.total(size_of(web, queued=False))
+def predicted(costs: ItemSizes, web: Web, **more: Any) -> Sizes:
+    """What ``costs`` say of ``web``; ``more``: of its size."""
+    queued = costs.total(size_of(web, queued=True, **more))
+    done = costs.total(size_of(web, queued=False, **more))
     [robots] = [
         figure.value for figure in costs.figures(size_of(web, queued=True)) if figure.name == "robots"
     ]

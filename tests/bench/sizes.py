@@ -125,10 +125,14 @@ class RedisSizes:
     empty: int
 
 
-async def opened_redis(server: RedisServer) -> RedisBackend:
+async def opened_redis(server: RedisServer, **options: Any) -> RedisBackend:
     """A crawl on a server that is empty."""
     backend = RedisBackend(
-        {"url": server.url}, RedisOptions(), {}, lambda origin: get_host(f"{origin}/")[4:], ServerClock()
+        {"url": server.url},
+        RedisOptions(**options),
+        {},
+        lambda origin: get_host(f"{origin}/")[4:],
+        ServerClock(),
     )
     await backend.open(time.time())
     return backend
@@ -144,9 +148,9 @@ async def filled_redis(server: RedisServer, web: Web) -> RedisBackend:
     return backend
 
 
-async def redis_sizes(server: RedisServer, web: Web) -> RedisSizes:
-    """Fill a server that is empty."""
-    backend = await opened_redis(server)
+async def redis_sizes(server: RedisServer, web: Web, **options: Any) -> RedisSizes:
+    """Fill a server that is empty. ``options``: of the crawl."""
+    backend = await opened_redis(server, **options)
     empty = _used(server)
 
     async def measured() -> tuple[int, int]:

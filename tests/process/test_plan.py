@@ -57,6 +57,24 @@ def test_the_memory_and_the_snapshots_of_redis(serve_redis: ServeRedis, web: Web
     assert agrees(written.done, sizes.snapshot.done)
 
 
+@pytest.mark.parametrize("capacity", [22_000, 6_000])
+def test_the_memory_and_the_snapshots_of_redis_with_bloom_filters(
+    serve_redis: ServeRedis, capacity: int
+) -> None:
+    """One filter a shard, or several in series."""
+    server, web = serve_redis({"appendonly": "no"}), SMALL[0]
+    same = "jemalloc" in about(server)
+    share, within = (1.0, WITHIN) if same else (costs.LIBC_SHARE, ELSEWHERE)
+    sizes = asyncio.run(redis_sizes(server, web, seen="bloom", seen_capacity=capacity))
+    server.stop()
+    seen = {"seen": "bloom", "seen_capacity": capacity}
+    said, written = predicted(costs.REDIS_MEMORY, web, **seen), predicted(costs.REDIS_SNAPSHOT, web, **seen)
+    assert agrees(share * said.queued, sizes.memory.queued, within)
+    assert agrees(share * said.done, sizes.memory.done, within)
+    assert agrees(written.queued, sizes.snapshot.queued)
+    assert agrees(written.done, sizes.snapshot.done)
+
+
 @webs
 def test_the_file_of_sqlite(tmp_path: Path, web: Web) -> None:
     measured, said = asyncio.run(sqlite_sizes(tmp_path, web)), predicted(costs.SQLITE_FILE, web)

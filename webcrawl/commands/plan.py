@@ -11,12 +11,28 @@ from webcrawl.command import ProjectCommand, number
 from webcrawl.config import Configuration
 from webcrawl.errors import Problem
 from webcrawl.reports import text as units
-from webcrawl.reports.plan import BYTES, PER_SECOND, SECONDS, Prediction, Section, Size, plan
+from webcrawl.reports.plan import (
+    BYTES,
+    DOLLARS,
+    PER_SECOND,
+    SECONDS,
+    PlanPrices,
+    Prediction,
+    Section,
+    Size,
+    plan,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
-_SHOWN = {BYTES: units.size, SECONDS: units.duration, PER_SECOND: units.rate}
+_SHOWN: Mapping[str, Callable[[float], str]] = {
+    BYTES: units.size,
+    SECONDS: units.duration,
+    PER_SECOND: units.rate,
+    DOLLARS: lambda value: f"${value:,.2f}",
+}
+_DIGITS = {PER_SECOND: 3, DOLLARS: 2}
 _TIMES = {"k": 1000, "m": 1000**2, "g": 1000**3}
 
 
@@ -53,6 +69,11 @@ class Command(ProjectCommand):
         add("--download", type=seconds, default=0.5, metavar="S", help="seconds that a response takes (0.5)")
         add("--page-bytes", type=whole, default=30_000, metavar="N", help="size of a page (30,000)")
         add("--robots-bytes", type=whole, default=600, metavar="N", help="size of a robots.txt (600)")
+        add("--cpu", type=millis, default=1.5, metavar="MS", help="CPU of a worker for a page (1.5 ms)")
+        add("--core-hour", type=dollars, metavar="D", help="dollars for a core of a worker, an hour")
+        add("--memory-hour", type=dollars, metavar="D", help="dollars for a GB of memory of Redis, an hour")
+        add("--disk-month", type=dollars, metavar="D", help="dollars for a GB on a disk, a month")
+        add("--traffic", type=dollars, metavar="D", help="dollars for a GB received")
 
     def wrong_words(self, args: list[str], opts: argparse.Namespace) -> Iterator[Problem]:
         if args:
@@ -85,7 +106,19 @@ def crawl_size(opts: argparse.Namespace, configuration: Configuration) -> Size:
         open_max=configuration.concurrent_requests,
         cache_bytes=configuration.frontier_cache_bytes,
         warc=configuration.warc_enabled,
+        page_cpu_seconds=opts.cpu / 1000,
+        seen=configuration.frontier_seen,
+        seen_capacity=configuration.frontier_seen_capacity,
+        seen_error_rate=configuration.frontier_seen_error_rate,
+        prices=_prices(opts),
     )
+
+
+def _prices(opts: argparse.Namespace) -> PlanPrices | None:
+    """Return the prices on the command line; None if there are none."""
+    names = ("core_hour", "memory_hour", "disk_month", "traffic")
+    given = {name: price for name in names if (price := getattr(opts, name)) is not None}
+    return PlanPrices(**given) if given else None
 
 
 def as_text(size: Size, sections: Sequence[Section]) -> str:
@@ -106,7 +139,7 @@ def as_json(size: Size, sections: Sequence[Section]) -> str:
     by_section = {
         section.name: {
             figure.name: {
-                figure.unit: round(figure.value, 3 if figure.unit == PER_SECOND else None),
+                figure.unit: round(figure.value, _DIGITS.get(figure.unit)),
                 "because": figure.because,
             }
             for figure in section.figures
@@ -125,6 +158,8 @@ def whole(text: str) -> int:
     return int(number)
 
 
+millis = number(float, 0.001, 10_000, "a number of milliseconds from 0.001 to 10000")
+dollars = number(float, 0, 1e6, "a number of dollars from 0 to 1000000")
 seconds = number(float, 0, 86_400, "a number of seconds from 0 to 86400")
 
 

@@ -12,10 +12,13 @@ from dataclasses import dataclass
 
 from webcrawl.reports import text
 
-BYTES, SECONDS, PER_SECOND = "bytes", "seconds", "per_second"
+BYTES, SECONDS, PER_SECOND, DOLLARS = "bytes", "seconds", "per_second", "dollars"
 
 _BESIDE_TEXT_BYTES = 100
 """Approximate bytes of a row with a robots.txt besides its text."""
+
+PAGE_CPU_SECONDS = 0.0015
+"""CPU seconds of a worker for a page of 29 KB with 100 links, see docs/internals/performance.md."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +52,27 @@ class Size:
     cache_bytes: int = 32 << 20
     """The size of SQLite's page cache."""
     warc: bool = True
+    page_cpu_seconds: float = PAGE_CPU_SECONDS
+    seen: str = "exact"
+    """``FRONTIER_SEEN``."""
+    seen_capacity: int = 10_000_000
+    """URLs for which the first Bloom filters are sized, all shards together."""
+    seen_error_rate: float = 1e-4
+    prices: PlanPrices | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanPrices:
+    """Dollars that the operator pays."""
+
+    core_hour: float = 0.0
+    """For a core of a worker, with its memory, an hour."""
+    memory_hour: float = 0.0
+    """For a GB of memory of the machine of Redis, an hour."""
+    disk_month: float = 0.0
+    """For a GB on a disk, a month of 730 hours."""
+    traffic: float = 0.0
+    """For a GB that is received."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +110,10 @@ class ItemSizes:
     """Bytes of a byte of that text."""
     page_bytes: int = 0
     """The page size, if texts longer than a quarter of a page get pages of their own."""
+    shards: int = 1
+    """Series of Bloom filters."""
+    filter_max: float = math.inf
+    """The most URLs of a filter."""
 
     def total(self, size: Size) -> float:
         return self.empty + sum(figure.value for figure in self.figures(size))
@@ -98,11 +126,33 @@ class ItemSizes:
         queued = f"{text.count(size.queued)} at most, {bytes_each:.0f} bytes each at {size.length} characters"
         kept = f"{text.count(answers)}, {answer:.0f} bytes each with a text of {size.robots_bytes}"
         return [
-            Prediction("seen", "URLs known", size.urls * self.seen, BYTES, f"{self.seen:.1f} bytes each"),
+            self._seen(size),
             Prediction("queued", "URLs queued", size.queued * bytes_each, BYTES, queued),
             Prediction("hosts", "hosts", size.hosts * host, BYTES, f"{host:.0f} bytes each"),
             Prediction("robots", "robots.txt answers", answers * answer, BYTES, kept),
         ]
+
+    def _seen(self, size: Size) -> Prediction:
+        if size.seen == "exact":
+            return Prediction(
+                "seen", "URLs known", size.urls * self.seen, BYTES, f"{self.seen:.1f} bytes each"
+            )
+        filters = self.filter_bytes(size)
+        because = (
+            f"Bloom filters, {len(filters)} in series; {sum(filters) / max(size.urls, 1):.2f} bytes each"
+        )
+        return Prediction("seen", "URLs known", sum(filters), BYTES, because)
+
+    def filter_bytes(self, size: Size) -> list[float]:
+        """Return the bytes of each Bloom filter, of all shards together: each is allocated as a whole."""
+        left, number, filters = size.urls / self.shards, 0, list[float]()
+        while left > 0 or not filters:
+            number += 1
+            urls = min(max(size.seen_capacity / self.shards, 1) * 2 ** (number - 1), self.filter_max)
+            bits = -math.log(size.seen_error_rate / 2**number) / math.log(2) ** 2
+            filters.append(self.shards * urls * bits / 8)
+            left -= urls
+        return filters
 
     def _answer_bytes(self, text_bytes: int) -> float:
         if not self.page_bytes or text_bytes <= self.page_bytes // 4 - _BESIDE_TEXT_BYTES:
@@ -114,7 +164,9 @@ class ItemSizes:
 
 # The state of a crawl ---------------------------------------------------------------------------------------------
 
-REDIS_MEMORY = ItemSizes(99_000, 11.3, 0, 1.76, 302, 168, 308, 1.16)
+_REDIS_FILTERS = {"shards": 2, "filter_max": 67_108_864}
+"""Of one server; see ``storage/redis/lua/filters.lua``."""
+REDIS_MEMORY = ItemSizes(99_000, 11.3, 0, 1.76, 302, 168, 308, 1.16, **_REDIS_FILTERS)
 """Additional ``used_memory`` compared with an empty Redis: 7.0.15 with jemalloc 5.3.0."""
 LIBC_SHARE = 0.88
 """The share of that which a server built with the C library's malloc takes (Redis 6.2.14, Valkey 9.1.2)."""
@@ -123,7 +175,7 @@ SERVER_BYTES = 1_550_000
 CONNECTIONS_BYTES = 700_000
 """Bytes of a worker's connections in the server."""
 
-REDIS_SNAPSHOT = ItemSizes(0, 9.10, 0, 1.09, 123, 64, 161, 0.534)
+REDIS_SNAPSHOT = ItemSizes(0, 9.10, 0, 1.09, 123, 64, 161, 0.534, **_REDIS_FILTERS)
 """A compressed RDB file; the append-only file also begins with one after it was rewritten."""
 REWRITTEN = 3
 """Redis lets the append-only file double in size, and writes a new one beside it."""
@@ -133,6 +185,8 @@ SQLITE_FILE = ItemSizes(38_000, 23.2, 59.2, 1.99, 374, 34, 108, 1.2, page_bytes=
 
 APPENDED_BYTES = 7_000
 """Bytes that a page with ten new links adds to the append-only file."""
+FILTERS_APPENDED_BYTES = 1_700
+"""Further bytes of that with Bloom filters: 170 for each new URL."""
 
 # A worker ---------------------------------------------------------------------------------------------------------
 
@@ -169,10 +223,12 @@ LOG_BYTES = 378
 
 # Time -------------------------------------------------------------------------------------------------------------
 
-PAGE_CPU_SECONDS = 0.0015
-"""CPU seconds of a worker for a page of 29 KB with 100 links, see docs/internals/performance.md."""
 REDIS_PAGE_CPU_SECONDS = 0.0002
 """CPU seconds of Redis for such a page with ten new links: 0.12 ms for one worker, 0.19 for each of four."""
+FILTERS_TIMES = 1.6
+"""The times of that with Bloom filters: 0.72 ms beside 0.45, in crawls of the same pages on a busy machine."""
+TO_REDIS_BYTES, FROM_REDIS_BYTES = 1_420, 240
+"""Bytes that a worker sends to Redis for such a page, and gets from it, by the counters of the server."""
 
 TURNED_AWAY_FROM = 0.85
 """The share of its budget from which on a Redis does not accept every new URL."""
@@ -197,7 +253,9 @@ def plan(size: Size) -> list[Section]:
         Section("sqlite_disk", "or SQLite, with one worker: disk", _sqlite(size)),
         Section("worker_memory", "A worker: memory", _worker(size)),
         Section("archive", "All workers: disk", _archive(size)),
+        Section("network", "Network", _network(size)),
         Section("time", "Time", _time(size)),
+        *([Section("cost", "Cost", _cost(size, size.prices))] if size.prices is not None else []),
     ]
 
 
@@ -208,8 +266,8 @@ def redis_memory_bytes(size: Size) -> float:
 
 def worker_bytes(size: Size, *, shared: bool) -> float:
     """Return the resident memory of one worker in bytes; ``shared``: its crawl is in Redis."""
-    kept = _known(size) if shared else _cache(size)
-    return _sum([*_every_worker(size), kept])
+    kept = [_known(size)] if shared else [_cache(size), *_filters(size)]
+    return _sum([*_every_worker(size), *kept])
 
 
 def warc_bytes(size: Size, robots_requests: int) -> float:
@@ -264,29 +322,39 @@ def _redis_disk(size: Size) -> list[Prediction]:
         Prediction(
             "appended",
             "written to it in all",
-            size.pages * APPENDED_BYTES,
+            size.pages * _appended_bytes(size),
             BYTES,
-            f"{text.size(APPENDED_BYTES)} a page with ten new links, besides writing it anew",
+            f"{text.size(_appended_bytes(size))} a page with ten new links, besides writing it anew",
         ),
     ]
 
 
+def _appended_bytes(size: Size) -> int:
+    return APPENDED_BYTES + (0 if size.seen == "exact" else FILTERS_APPENDED_BYTES)
+
+
 def _sqlite(size: Size) -> list[Prediction]:
     total = SQLITE_FILE.total(size)
+    name = "frontier.db" if size.seen == "exact" else "with seen-N.bloom"
     return [
         *SQLITE_FILE.figures(size),
-        Prediction("total", "frontier.db", total, BYTES, "it does not become smaller again"),
+        Prediction("total", name, total, BYTES, "it does not become smaller again"),
     ]
 
 
 def _worker(size: Size) -> list[Prediction]:
     shared, alone = worker_bytes(size, shared=True), worker_bytes(size, shared=False)
+    filters = " and the Bloom filters" if size.seen != "exact" else ""
     return [
         *_every_worker(size),
         _known(size),
         Prediction("total", "together", shared, BYTES, "resident, with Redis"),
         Prediction(
-            "alone", "with SQLite", alone, BYTES, f"{_cache(size).because} in place of the URLs known"
+            "alone",
+            "with SQLite",
+            alone,
+            BYTES,
+            f"{_cache(size).because}{filters} in place of the URLs known",
         ),
     ]
 
@@ -319,8 +387,89 @@ def _cache(size: Size) -> Prediction:
     return Prediction("cache", "page cache", cache, BYTES, f"a page cache of {text.size(cache)}")
 
 
+def _filters(size: Size) -> list[Prediction]:
+    """Return the Bloom filters that a worker with SQLite has in memory, if it has any."""
+    if size.seen == "exact":
+        return []
+    return [
+        Prediction("filters", "Bloom filters", sum(SQLITE_FILE.filter_bytes(size)), BYTES, "as in their file")
+    ]
+
+
+def _network(size: Size) -> list[Prediction]:
+    robots, least = _robots_requests(size), seconds(size)
+    received = size.pages * size.page_bytes + robots * size.robots_bytes
+    shared = size.pages * (TO_REDIS_BYTES + FROM_REDIS_BYTES)
+    return [
+        Prediction(
+            "received",
+            "received from sites",
+            received,
+            BYTES,
+            f"bodies as if no site compressed them; {_rate(received, least)} all the time",
+        ),
+        Prediction(
+            "redis",
+            "between workers and Redis",
+            shared,
+            BYTES,
+            f"{text.size(TO_REDIS_BYTES)} to Redis and {text.size(FROM_REDIS_BYTES)} back a page; "
+            f"{_rate(shared, least)} all the time",
+        ),
+    ]
+
+
+def _rate(size_bytes: float, duration: float) -> str:
+    return f"{text.size(size_bytes / duration if duration else 0.0)}/s"
+
+
+def _cost(size: Size, prices: PlanPrices) -> list[Prediction]:
+    """Return what the crawl costs for the least time that it takes; its archive is kept for a month."""
+    hours, month = seconds(size) / 3600, 730.0
+    memory = 2 * redis_memory_bytes(size) / TURNED_AWAY_FROM / 1e9
+    disk = (_sum(_archive(size)[-1:]) + REWRITTEN * REDIS_SNAPSHOT.total(size) * hours / month) / 1e9
+    received = _network(size)[0].value / 1e9
+    parts = [
+        Prediction(
+            "workers",
+            "workers",
+            size.workers * hours * prices.core_hour,
+            DOLLARS,
+            f"{text.count(size.workers)} cores for {text.duration(3600 * hours)} at {prices.core_hour:g} an hour",
+        ),
+        Prediction(
+            "redis",
+            "machine of Redis",
+            memory * hours * prices.memory_hour,
+            DOLLARS,
+            f"{memory:,.0f} GB of memory at {prices.memory_hour:g} an hour",
+        ),
+        Prediction(
+            "disk",
+            "disk",
+            disk * prices.disk_month,
+            DOLLARS,
+            f"the archive for a month and the files of Redis meanwhile, at {prices.disk_month:g} a GB and month",
+        ),
+        Prediction(
+            "traffic",
+            "traffic",
+            received * prices.traffic,
+            DOLLARS,
+            f"{received:,.0f} GB at {prices.traffic:g}",
+        ),
+    ]
+    total = _sum(parts)
+    each = total / size.pages * 1e6 if size.pages else 0.0
+    return [*parts, Prediction("total", "together", total, DOLLARS, f"{each:.2f} for a million pages")]
+
+
+def _robots_requests(size: Size) -> int:
+    return size.hosts * max(math.ceil(seconds(size) / size.robots_ttl_seconds), 1)
+
+
 def _archive(size: Size) -> list[Prediction]:
-    robots = size.hosts * max(math.ceil(seconds(size) / size.robots_ttl_seconds), 1)
+    robots = _robots_requests(size)
     warc, log = warc_bytes(size, robots), (size.pages + robots) * LOG_BYTES
     archived = f"{warc / max(size.pages, 1):,.0f} bytes for a page of {size.page_bytes:,}"
     return [
@@ -369,18 +518,22 @@ def _limits(size: Size) -> list[Prediction]:
         Prediction(
             "worker_cpu",
             "by the workers' CPU",
-            size.pages * PAGE_CPU_SECONDS / workers,
+            size.pages * size.page_cpu_seconds / workers,
             SECONDS,
-            f"{1000 * PAGE_CPU_SECONDS:g} ms a page with 100 links, a core for each worker",
+            f"{1000 * size.page_cpu_seconds:g} ms a page, a core for each worker",
         ),
         Prediction(
             "redis_cpu",
             "by the CPU of Redis",
-            size.pages * REDIS_PAGE_CPU_SECONDS,
+            size.pages * _redis_cpu_seconds(size),
             SECONDS,
-            f"{1000 * REDIS_PAGE_CPU_SECONDS:g} ms a page with 100 links, one core",
+            f"{1000 * _redis_cpu_seconds(size):.2g} ms a page with 100 links, one core",
         ),
     ]
+
+
+def _redis_cpu_seconds(size: Size) -> float:
+    return REDIS_PAGE_CPU_SECONDS * (1.0 if size.seen == "exact" else FILTERS_TIMES)
 
 
 def _sum(figures: Sequence[Prediction]) -> float:

@@ -73,6 +73,32 @@ def test_more_of_anything_takes_more_of_redis(name: str) -> None:
     assert redis_memory_bytes(more) > redis_memory_bytes(size())
 
 
+def test_bloom_filters_are_for_their_urls_in_series_and_take_less() -> None:
+    bloom = {"seen": "bloom", "seen_capacity": 1_100_000}
+    one, exact = figures(size(**bloom)), figures(size())
+    assert one["redis_memory.seen"] == pytest.approx(2.83 * 1_000_000, rel=0.01)
+    assert one["redis_memory.total"] < exact["redis_memory.total"]
+    assert one["time.redis_cpu"] > exact["time.redis_cpu"]
+    # The second filter is twice as large, and has half of the error: 20.6 and 22.1 bits a URL.
+    two = figures(size(**{**bloom, "seen_capacity": 600_000}))
+    assert two["redis_memory.seen"] == pytest.approx((600_000 * 20.61 + 1_200_000 * 22.06) / 8, rel=0.01)
+    large = costs.REDIS_MEMORY.filter_bytes(size(urls=10**9, seen="bloom", seen_capacity=11 * 10**8))
+    assert len(large) == 8
+    assert figures(size(**bloom))["sqlite_disk.seen"] == pytest.approx(2.83 * 1_000_000, rel=0.01)
+
+
+def test_prices_are_those_that_were_given() -> None:
+    assert "cost.total" not in figures(size())
+    prices = costs.PlanPrices(core_hour=0.5, memory_hour=0.1, disk_month=1.0, traffic=2.0)
+    paid = figures(size(workers=4, prices=prices))
+    hours = seconds(size(workers=4)) / 3600
+    assert paid["cost.workers"] == pytest.approx(4 * hours * 0.5)
+    assert paid["cost.traffic"] == pytest.approx(2.0 * paid["network.received"] / 1e9)
+    assert paid["cost.total"] == pytest.approx(
+        sum(value for name, value in paid.items() if name.startswith("cost.") and name != "cost.total")
+    )
+
+
 def test_a_worker_is_bounded_by_its_settings_and_not_by_the_crawl() -> None:
     large = size(urls=10**10, hosts=10**8, pages=10**9, queued=10**10)
     assert worker_bytes(large, shared=True) == worker_bytes(replace(large, urls=10**12), shared=True)
