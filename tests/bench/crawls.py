@@ -175,13 +175,10 @@ def ours(
     *settings: str,
     warm_up: int = 2000,
     without: str = "",
-    allow: str = "",
 ) -> Figures:
     """Measure a crawl with ``settings``. ``without``: a part of the engine that is replaced by Scrapy's own; see
-    ``engine_parts``. ``allow``: an expression for the links that are followed."""
+    ``engine_parts``."""
     arguments = ["broad", "-a", f"seeds={seeds}", "-s", f"JOBDIR={folder / 'job'}"]
-    if allow:
-        arguments += ["-a", f"allow={allow}"]
     for setting in ("FETCH_PRIVATE_ADDRESSES=1", f"METER_WARM_UP={warm_up}", *settings):
         arguments += ["-s", setting]
     return _scrapy(folder, arguments, seconds, "tests.bench.our_settings", without)

@@ -26,6 +26,7 @@ from scrapy.crawler import Crawler
 from scrapy.utils.defer import deferred_from_coro
 
 from tests.bench.crawls import AT_ONCE, FRESH, ROOT, SCRAPY, seeds_file, steady
+from tests.fakeweb.config import Config
 from tests.fakeweb.process import serve_in_process
 from webcrawl.crawl.context import get_context
 from webcrawl.downloadermiddlewares.outcome import OutcomeMiddleware
@@ -34,10 +35,14 @@ from webcrawl.features.identity.web_bot_auth import RequestSigner
 from webcrawl.features.refusals.recogniser import Recogniser
 from webcrawl.features.refusals.signatures import load
 from webcrawl.fetching import signing as fetch_signing
+from webcrawl.fetching.network import get_network
+from webcrawl.fetching.protocols import NEVER, OFFER
 from webcrawl.spidermiddlewares.page import PageMiddleware
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+    from tests.fakeweb.process import Served
 
 AT_A_TIME = 16
 """Requests that are open at a time: few, so that pages of one mode hardly end in the next one."""
@@ -80,6 +85,7 @@ class Switch:
             self._clocks = _with_clocks(self._crawler)
             self._setters = {"usage": _Usage(self._crawler), "refusals": _Refusals(self._crawler)}
             signed = self._clocks["signed"]
+            self._setters["http2"] = _Http2(self._crawler)
             self._setters |= {
                 "head": _Signing(self._crawler, None),
                 "signed": _Signing(self._crawler, signed),
@@ -218,6 +224,16 @@ class _Signing:
             fetch_signing._signers.pop(self._crawler, None)
 
 
+class _Http2:
+    """HTTP/2 with all servers of https that have it, or with none."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._protocols: Any = get_network(crawler).protocols
+
+    def __call__(self, on: bool) -> None:
+        self._protocols._policy = OFFER if on else NEVER
+
+
 class _Constant:
     """A signer that makes one signature, and sends it with each request."""
 
@@ -275,6 +291,21 @@ def signing(folder: Path, seconds: float) -> None:
     print(f"  all of the signer, in a loop: {whole:.1f} us")
 
 
+def by_protocol(folder: Path, seconds: float, hosts: int, *settings: str) -> tuple[list[float], list[float]]:
+    """Return what a page took in each group of pages over HTTP/1.1, and over HTTP/2, in one crawl of so many hosts on
+    https."""
+    config = Config(kind="bench", hosts=hosts, pages=20, fresh=FRESH, tls=True, http2=("both",))
+
+    def seeds(place: Path, web: Served) -> Path:
+        path = place / "seeds.txt"
+        path.write_text("".join(f"https://{host}:{web.ports.https}/\n" for host in web.site.hosts))
+        return path
+
+    groups = _groups(LARGE, seconds)
+    taken = _switched(folder, ["none", "http2"], LARGE, groups, config=config, seeds=seeds, more=settings)
+    return taken["none"], taken["http2"]
+
+
 def _tell(name: str, without: Sequence[float], with_it: Sequence[float]) -> None:
     """Print by how much a page takes longer: the median of neighbouring groups, and the range in which the median of
     endlessly many is with 95 %."""
@@ -301,13 +332,24 @@ def _groups(pages: int, seconds: float) -> int:
 
 
 def _switched(
-    folder: Path, modes: list[str], pages: int, groups: int, key: Path | None = None
+    folder: Path,
+    modes: list[str],
+    pages: int,
+    groups: int,
+    key: Path | None = None,
+    *,
+    config: Config | None = None,
+    seeds: Callable[[Path, Served], Path] = seeds_file,
+    more: Sequence[str] = (),
 ) -> dict[str, list[float]]:
-    """Crawl the benchmarks' web; return what a page took in each group, by mode."""
+    """Crawl the benchmarks' web, or another; return what a page took in each group, by mode. On https, links to http
+    are not followed."""
     folder.mkdir(parents=True, exist_ok=True)
     result = folder / "switched.json"
-    with serve_in_process(steady(FRESH)) as web:
-        arguments = ["broad", "-a", f"seeds={seeds_file(folder, web)}"]
+    with serve_in_process(config or steady(FRESH)) as web:
+        arguments = ["broad", "-a", f"seeds={seeds(folder, web)}"]
+        if config is not None and config.tls:
+            arguments += ["-a", "allow=^https:"]
         settings = {
             "JOBDIR": folder / "job",
             "FETCH_PRIVATE_ADDRESSES": 1,
@@ -320,7 +362,7 @@ def _switched(
             "+SWITCH_KEY": key or "",
         }
         given = [f"{name}={value}" for name, value in settings.items()]
-        for setting in (*given, *AT_ONCE):
+        for setting in (*given, *AT_ONCE, *more):
             arguments += ["-s", setting]
         environment = {
             **os.environ,
