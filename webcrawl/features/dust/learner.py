@@ -475,8 +475,11 @@ class DustLearner:
     # -- memory ------------------------------------------------------------------------------------------------
 
     def _site(self, name: str) -> _Evidence:
-        evidence = self._sites.setdefault(name, _Evidence())
-        self._sites.move_to_end(name)
+        evidence = self._sites.get(name)
+        if evidence is None:
+            evidence = self._sites[name] = _Evidence()
+        else:
+            self._sites.move_to_end(name)
         return evidence
 
     def _remember(self, evidence: _Evidence, page: DustPage) -> None:

@@ -142,10 +142,13 @@ class SharedPages:
         return changed
 
     def _site(self, site: str) -> _SitePages:
-        held = self._sites.setdefault(site, _SitePages())
-        self._sites.move_to_end(site)
-        if len(self._sites) > SITES_MAX:
-            self._sites.popitem(last=False)
+        held = self._sites.get(site)
+        if held is None:
+            held = self._sites[site] = _SitePages()
+            if len(self._sites) > SITES_MAX:
+                self._sites.popitem(last=False)
+        else:
+            self._sites.move_to_end(site)
         return held
 
     def _tell_failure(self, error: CrawlError) -> None:

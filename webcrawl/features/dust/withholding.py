@@ -39,7 +39,7 @@ REVISITED = 4
 """One of so many copies that were fetched is visited again like other pages, in a crawl that does: by these a rule is
 doubted that has become wrong."""
 REMEMBERED = 2000
-"""URLs of a site that are remembered as withheld."""
+"""URLs of a site that are remembered as withheld, and those whose forms are."""
 SHAPES = 1000
 """Shapes of the URLs of a site for which the rules that may change them are remembered."""
 CLOSING_SAMPLES_MIN, CLOSING_SAMPLES_MAX = 4, 16
@@ -89,6 +89,8 @@ class _Site:
     stored: int = 0
     waiting: dict[int, WithheldUrl] = field(default_factory=dict)
     by_shape: dict[Outline, tuple[TrackedRule, ...]] = field(default_factory=dict)
+    forms: dict[UrlParts, tuple[UrlParts, tuple[TrackedRule, ...]]] = field(default_factory=dict)
+    """Those of the last URLs, each with the rules that changed it."""
     matches: dict[str, DustMatch] = field(default_factory=dict)
     """Of URLs that were withheld by the rules as they are."""
 
@@ -116,6 +118,7 @@ class _Site:
 
     def _forget(self) -> None:
         self.by_shape.clear()
+        self.forms.clear()
         self.matches.clear()
 
 
@@ -504,6 +507,15 @@ class Withholding:
 
 def _form(site: _Site, parts: UrlParts) -> tuple[UrlParts, tuple[TrackedRule, ...]]:
     """Return the form of a URL under all rules, and those that changed it."""
+    known = site.forms.get(parts)
+    if known is None:
+        if len(site.forms) >= REMEMBERED:
+            site.forms.clear()
+        known = site.forms[parts] = _apply(site, parts)
+    return known
+
+
+def _apply(site: _Site, parts: UrlParts) -> tuple[UrlParts, tuple[TrackedRule, ...]]:
     applied: tuple[TrackedRule, ...] = ()
     for _ in range(STEPS):
         for tracked in site.rules_for(parts):
