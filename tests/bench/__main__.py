@@ -11,6 +11,7 @@ from pathlib import Path
 from tests.bench import (
     breadth,
     crawls,
+    decoding,
     documentation,
     dust,
     engine,
@@ -71,6 +72,7 @@ PARTS = {
     "documentation": documentation.recognised,
     "web": web.of_the_web,
     "intake": intake.seeds_beside_a_crawl,
+    "decoding": decoding.bodies_decoded,
 }
 
 if __name__ == "__main__":
