@@ -129,6 +129,15 @@ def frame(value: Any) -> bytes:
     return _LENGTH.pack(len(data)) + data
 
 
+def frame_head(values: tuple[Any, ...], data: bytes) -> bytes:
+    """Return the frame of a tuple whose last item is ``data``, but for the data itself, which is to follow as it is:
+    to copy a long page twice takes longer than all else that is needed to send it.
+    """
+    # The last that is written of empty bytes is their length.
+    head = marshal.dumps((*values, b""), _PLAIN)[:-4] + len(data).to_bytes(4, "little")
+    return _LENGTH.pack(len(head) + len(data)) + head
+
+
 def send(stream: Stream, value: Any) -> None:
     """Write one frame to a stream, and flush it."""
     data = marshal.dumps(value)

@@ -15,6 +15,7 @@ from tests.bench import (
     documentation,
     dust,
     engine,
+    handover,
     handshakes,
     http2,
     intake,
@@ -73,6 +74,7 @@ PARTS = {
     "web": web.of_the_web,
     "intake": intake.seeds_beside_a_crawl,
     "decoding": decoding.bodies_decoded,
+    "handover": handover.pages_handed_over,
 }
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from itertools import count
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, cast
 
-from webcrawl.child_process import KEEPS_FREED, OUT_OF_MEMORY, Frames, frame, start_on_socket
+from webcrawl.child_process import KEEPS_FREED, OUT_OF_MEMORY, Frames, frame, frame_head, start_on_socket
 from webcrawl.parsing.charset import detect_encoding
 from webcrawl.parsing.html import PageInput, ParsedPage
 from webcrawl.parsing.links import LinkColumns
@@ -32,9 +32,16 @@ if TYPE_CHECKING:
 _values_of = attrgetter(*(field.name for field in fields(ParsedPage) if field.name != "links"))
 
 
-def page_frame(number: int, page: PageInput) -> bytes:
-    """Return the frame that sends a page to a process."""
-    return frame((number, *page))
+def page_parts(number: int, page: PageInput) -> tuple[bytes, bytes]:
+    """Return the parts of the frame that sends a page to a process. Its body is not copied."""
+    body, *others = page
+    return frame_head((number, *others), body), body
+
+
+def unpack_page(values: list[Any]) -> PageInput:
+    """Return the page of ``page_parts``, without its number."""
+    *others, body = values
+    return PageInput(body, *others)
 
 
 def document_frame(number: int, document: ParsedPage) -> bytes:
@@ -349,7 +356,7 @@ class _ReaderProcess(asyncio.Protocol):
         number = next(self._numbers)
         document: asyncio.Future[ParsedPage] = asyncio.get_running_loop().create_future()
         self._waiting[number] = document
-        self._transport.write(page_frame(number, page))
+        self._transport.writelines(page_parts(number, page))
         try:
             return await document
         finally:

@@ -21,12 +21,14 @@ from webcrawl.child_process import (
     limit_memory,
     socket_to_parent,
 )
-from webcrawl.parsing.html import Extraction, PageInput
+from webcrawl.parsing.html import Extraction
 from webcrawl.parsing.offload import SECONDS_MAX, TURN_SECONDS
-from webcrawl.parsing.process import document_frame
+from webcrawl.parsing.process import document_frame, unpack_page
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from webcrawl.parsing.html import PageInput
 
 RECEIVED_BYTES = 1 << 18
 YOUNG_OBJECTS = 100_000
@@ -68,7 +70,7 @@ def serve(connected: socket.socket) -> None:
             data = connected.recv(RECEIVED_BYTES)
             if not data:
                 return
-            pages = [_Page(number, PageInput(*values)) for number, *values in frames.feed(data)]
+            pages = [_Page(number, unpack_page(values)) for number, *values in frames.feed(data)]
         else:
             pages = [long.popleft()]
         parsed = []

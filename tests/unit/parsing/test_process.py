@@ -16,7 +16,7 @@ from webcrawl.child_process import Frames, frame
 from webcrawl.parsing import offload, process
 from webcrawl.parsing.html import PageInput, ParsedPage, extract
 from webcrawl.parsing.links import Link
-from webcrawl.parsing.process import ReaderProcesses, document_frame, unpack_document
+from webcrawl.parsing.process import ReaderProcesses, document_frame, page_parts, unpack_document, unpack_page
 from webcrawl.parsing.stream import TOO_DEEP
 from webcrawl.processes import resident_bytes
 
@@ -168,6 +168,23 @@ def test_a_document_comes_over_the_socket_as_it_is(
     assert (number, values[1]) == (7, "behind")
     assert unpack_document(*parts) == document
     assert all(isinstance(link, Link) for link in unpack_document(*parts).links)
+
+
+@given(st.binary(max_size=300), texts, st.none() | texts, st.frozensets(texts), st.integers(1, 40))
+def test_a_page_comes_over_the_socket_as_it_is(
+    body: bytes, url: str, content_type: str | None, types: frozenset[str], piece: int
+) -> None:
+    page = PageInput(body, url, content_type, 5, types, ("agent",), True)
+    parts = page_parts(7, page)
+    sent = b"".join(parts) + frame("behind")
+    received = Frames()
+    values = [
+        value for start in range(0, len(sent), piece) for value in received.feed(sent[start : start + piece])
+    ]
+    number, *others = values[0]
+    assert (number, values[1]) == (7, "behind")
+    assert unpack_page(others) == page
+    assert parts[1] is body
 
 
 def test_the_links_are_the_last_field_of_a_document() -> None:
