@@ -57,6 +57,7 @@ OTHERS = {
     "notify": "it sends a message",
     "pause": "it is for a running crawl",
     "report": "it writes a file",
+    "move": "it needs a Redis",
     "resume": "it is for a running crawl",
     "retry": "it is for a running crawl",
     "save": "it is for a running crawl",
