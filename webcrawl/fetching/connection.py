@@ -249,7 +249,7 @@ class PageProtocol(ResponseHandler):
             self.certificate = _certificate(tls.getpeercert(binary_form=True))
             self._tls = tls if isinstance(tls, ResumableTls) else None
             if tls.selected_alpn_protocol() == HTTP2:
-                # A crawl that does not meet it does without h2.
+                # Few crawls meet it.
                 from webcrawl.fetching.http2 import Http2Connection
 
                 self._http2 = Http2Connection()
