@@ -223,7 +223,8 @@ def test_what_a_killed_container_leaves_is_readable_and_its_place_is_taken(serve
     quicker = containers_of("kill", "2c3d", redis.url, **settings | {"DOWNLOAD_TIMEOUT": 1, "RETRY_TIMES": 0})
     anew = quicker.crawl([silent, *web.seeds]).wait().assert_ended_well()
     assert set(expectation.depths(web)) <= set(fetched(killed, anew))
-    assert anew.line(silent)["error"] == "timeout"
+    # On a busy machine so short a lease ends before the page, and it is requested again.
+    assert {line["error"] for line in anew.log() if line["url"] == silent} == {"timeout"}
 
     # What docs/guides/containers.md says of the folder of a container that is no more.
     tidied = quicker.run("-s", f"JOBDIR={killed.path}").wait().assert_ended_well()
