@@ -14,7 +14,7 @@ from webcrawl.features.dust.learner import DustState, PageContent
 from webcrawl.processing.text_sketch import sketch
 
 SIZE = 500
-SEEDS = range(5)
+SEEDS = range(3)
 HONEST, HOSTILE = ("shop", "forum", "wiki", "mail"), ("liar", "turning", "impostor")
 
 
