@@ -379,7 +379,8 @@ def board(base: str, size: int) -> MadeSite:
 
 def encyclopedia(base: str, size: int) -> MadeSite:
     """Articles like those of MediaWiki: under their names, from ``index.php``, with parameters that change nothing,
-    and by the number of the current version, which is another one for each article."""
+    and by the number of the current version, which is another one for each article. Some parameters have other names
+    than MediaWiki's: crawls refuse links to edit pages, histories and old versions."""
 
     def look(url: str) -> tuple[str, list[str]] | None:
         parts, query = urlsplit(url), {name: last[-1] for name, last in parse_qs(urlsplit(url).query).items()}
@@ -393,27 +394,27 @@ def encyclopedia(base: str, size: int) -> MadeSite:
         number = int(name.removeprefix("Topic_"))
         if not 0 <= number < size:
             return None
-        action, current = query.get("action", "view"), 1000 + 3 * number
+        mode, current = query.get("mode", "view"), 1000 + 3 * number
         script = f"{base}/index.php?title={name}"
-        links = [f"{script}&action=history", f"{script}&oldid={current}", f"{script}&action=view"]
+        links = [f"{script}&mode=changes", f"{script}&version={current}", f"{script}&mode=view"]
         links += [f"{base}/wiki/{name}?redirect=no"]
-        links += [f"{script}&printable=yes", f"{script}&action=edit", f"{script}&action=edit&section=0"]
+        links += [f"{script}&printable=yes", f"{script}&mode=source", f"{script}&mode=source&section=0"]
         for other in ((number * 3 + 1) % size, (number + 1) % size):
             links += [f"{base}/wiki/Topic_{other}", f"{base}/index.php?title=Topic_{other}"]
             links += [
                 f"{base}/index.php?title=Topic_{other}&redirect=no",
                 f"{base}/wiki/Topic_{other}?useskin=old",
             ]
-        if action == "history":
-            old = [f"{script}&oldid={current - 1 - back}" for back in range(2)]
+        if mode == "changes":
+            old = [f"{script}&version={current - 1 - back}" for back in range(2)]
             return f"history {number}", [
                 *old,
-                f"{script}&oldid={current}",
-                f"{script}&action=history&limit=50",
+                f"{script}&version={current}",
+                f"{script}&mode=changes&limit=50",
             ]
-        if action == "edit":
+        if mode == "source":
             return f"edit {number} {query.get('section', 'all')}", links
-        version = int(query.get("oldid", current))
+        version = int(query.get("version", current))
         return (f"article {number} {version}", links) if current - 3 < version <= current else None
 
     truth = {f"article {number} {1000 + 3 * number - back}" for number in range(size) for back in range(3)}
