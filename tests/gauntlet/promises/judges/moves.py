@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections import Counter
 from contextlib import closing
@@ -30,8 +31,9 @@ FAST, SLOW, EXCLUDED = "www.fast", "www.slow", "www.excluded"
 class _Places:
     """The places to which the crawl goes: jobdir, workers (in one JOBDIR) and redis."""
 
-    def __init__(self, stage: Short, seeds: list[str]) -> None:
+    def __init__(self, stage: Short, promise: Promise, seeds: list[str]) -> None:
         self._stage = stage
+        self._name = re.sub(r"\W+", "-", promise.name)
         self._seeds = seeds
         self._number = 0
 
@@ -44,7 +46,7 @@ class _Places:
         return str(self._folder(kind) / "job")
 
     def _folder(self, kind: str) -> Path:
-        return self._stage.folder / f"moving-{id(self)}-{self._number}-{kind}"
+        return self._stage.folder / f"moving-{self._name}-{self._number}-{kind}"
 
     def run(self, kind: str, **more: Any) -> list[int]:
         """Run the crawl at the place that came last; return the exit statuses."""
@@ -78,7 +80,7 @@ def goes_on_elsewhere(stage: Short, promise: Promise) -> str:
     fast, slow, excluded = hosts
     for host in hosts:
         stage.site.drip(host, PAGES)
-    places = _Places(stage, [stage.site.url(host) for host in hosts])
+    places = _Places(stage, promise, [stage.site.url(host) for host in hosts])
     with server_of_tests():
         here, statuses, refused = places.new(kinds[0]), [], []
         statuses += places.run(kinds[0], CLOSESPIDER_PAGECOUNT=LIMIT)
@@ -142,7 +144,7 @@ def stays_if_the_copy_differs(stage: Short, promise: Promise) -> str:
     stage.redis.fresh()
     host = "www.stays.test"
     stage.site.drip(host, PAGES)
-    places = _Places(stage, [stage.site.url(host)])
+    places = _Places(stage, promise, [stage.site.url(host)])
     here = places.new("jobdir")
     statuses = places.run("jobdir", CLOSESPIDER_PAGECOUNT=LIMIT // 2)
     with closing(sqlite3.connect(Path(here) / "frontier.db")) as opened, opened:
