@@ -226,9 +226,10 @@ def remove(path: Path) -> None:
 def _status(path: Path) -> tuple[CrawlStatus | None, str | None]:
     technology = technology_in(path)
     if technology is not None and technology.keeper is not None and Jobdir(path).holder() is None:
-        # Its server would have to be started.
+        # Its server does not run.
         return None, None
-    crawl = None if technology is None else select_crawl_in(path, technology)
+    # It may end at any moment, and must not be started again by a process that runs for days.
+    crawl = None if technology is None else select_crawl_in(path, technology, starts=False)
     try:
         return (None if crawl is None else crawl.status()), None
     except CrawlError as error:

@@ -65,13 +65,16 @@ def select_crawl(settings: BaseSettings, configuration: Configuration, spider: s
     return select_crawl_in(folder, technology_in(folder) or storage)
 
 
-def select_crawl_in(folder: Path, storage: Technology) -> StoredCrawl | None:
-    """Return the crawl in a JOBDIR; None if the technology keeps none there."""
+def select_crawl_in(folder: Path, storage: Technology, *, starts: bool = True) -> StoredCrawl | None:
+    """Return the crawl in a JOBDIR; None if the technology keeps none there.
+
+    ``starts``: a server of the crawl alone that does not run is started when it is asked, and ends with this process.
+    """
     if storage.keeper is not None and storage.is_begun_in(folder):
         # Few crawls have several workers in one JOBDIR.
         from webcrawl.control.shared import WorkersCrawl
 
-        return WorkersCrawl(folder, storage)
+        return WorkersCrawl(folder, storage, starts=starts)
     if storage.frontier_file is None:
         return None
     # Scrapy imports all commands at each start.

@@ -163,11 +163,13 @@ class SharedCrawl(StoredCrawl):
 
 class WorkersCrawl(SharedCrawl):
     """The crawl of several workers in one JOBDIR, whose server is there too. If it does not run, it is started for as
-    long as this process needs it; it may also end with the crawl while a command waits."""
+    long as this process needs it, or with ``starts`` False is away; it may also end with the crawl while a command
+    waits."""
 
-    def __init__(self, folder: Path, storage: Technology) -> None:
+    def __init__(self, folder: Path, storage: Technology, *, starts: bool = True) -> None:
         """:raises CrawlError: the folder does not say which spider's crawl it is"""
         self._folder = folder
+        self._starts = starts
         self._technology = storage
         super().__init__(storage, _spider_of(folder), self._reach)
 
@@ -202,7 +204,9 @@ class WorkersCrawl(SharedCrawl):
         return self._inspect()
 
     def _reach(self) -> SharedInspection:
-        settings = BaseSettings(dict(self._technology.server_settings(self._folder, start=True)))
+        # Each question reaches it anew. A process that looks at crawls for days keeps no server running for them.
+        reached = self._technology.server_settings(self._folder, start=self._starts, until_idle=True)
+        settings = BaseSettings(dict(reached))
         return self._technology.inspect_shared(Configuration(), settings, self._spider)
 
 

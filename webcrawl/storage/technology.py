@@ -118,9 +118,12 @@ class Technology(ABC):
         """:raises StartRefused: the program of the server that ``keeper`` runs is not installed"""
         raise NotImplementedError(f"{self.name} runs no server")
 
-    def server_settings(self, folder: Path, *, start: bool) -> Mapping[str, str]:
-        """Return the settings by which a process reaches the server in a JOBDIR. ``start``: for a command, which
-        starts it for its own time if it does not run. :raises StartRefused: there is none"""
+    def server_settings(self, folder: Path, *, start: bool, until_idle: bool = False) -> Mapping[str, str]:
+        """Return the settings by which a process reaches the server in a JOBDIR.
+
+        ``start``: for a command, which starts it for its own time if it does not run; with ``until_idle`` it ends a
+        few seconds after the last connection to it has. :raises StartRefused: there is none
+        """
         raise NotImplementedError(f"{self.name} runs no server")
 
     def inspect_folder(self, folder: Path) -> FolderInspection:

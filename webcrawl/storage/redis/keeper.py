@@ -1,12 +1,14 @@
 """The process that keeps the Redis of one crawl running: it starts the server again if it dies, and ends it when all
 processes that need it are gone.
 
-``python -m webcrawl.storage.redis.keeper JOBDIR [--look]``. Its standard input is a pipe that the processes of the
-crawl hold open, and that nobody writes to: the last of them to end closes it, however it ends. It writes lines to
-standard output: ``ready`` when the server listens, and a sentence for each event or for why there is no server.
+``python -m webcrawl.storage.redis.keeper JOBDIR [--look [--until-idle]]``. Its standard input is a pipe that the
+processes of the crawl hold open, and that nobody writes to: the last of them to end closes it, however it ends. It
+writes lines to standard output: ``ready`` when the server listens, and a sentence for each event or for why there is
+no server.
 
 One keeper at a time works in a JOBDIR: it and its server hold a lock. With ``--look`` it serves a command that reads
-a crawl that does not run; a keeper of the crawl itself makes it end.
+a crawl that does not run; a keeper of the crawl itself makes it end. With ``--until-idle`` it also ends when nobody
+has been connected to the server for ``IDLE_SECONDS``.
 """
 
 from __future__ import annotations
@@ -24,7 +26,17 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from webcrawl.storage.redis.private import FOLDER, IN_USE, LOCK, READY, answers, find_program, prepare
+from webcrawl.errors import StartRefused
+from webcrawl.storage.redis.private import (
+    FOLDER,
+    IN_USE,
+    LOCK,
+    READY,
+    answers,
+    connections,
+    find_program,
+    prepare,
+)
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -38,6 +50,10 @@ LOCK_SECONDS = 120.0
 END_SECONDS = 60.0
 """Seconds that a server may take to write its file at its end."""
 POLL_SECONDS = 0.05
+IDLE_SECONDS = 10.0
+"""Seconds without a connection after which a server is not needed any more by who only looks."""
+_LOOKS = 1.0
+"""Seconds between two looks at who is connected."""
 
 _DEATH_SIGNAL = 1
 """PR_SET_PDEATHSIG of Linux."""
@@ -46,9 +62,10 @@ _DEATH_SIGNAL = 1
 class Keeper:
     """Runs the server of one JOBDIR."""
 
-    def __init__(self, jobdir: Path, lock: IO[str]) -> None:
+    def __init__(self, jobdir: Path, lock: IO[str], *, until_idle: bool = False) -> None:
         self._jobdir = jobdir
         self._lock = lock
+        self._until_idle = until_idle
         self._server: subprocess.Popen[bytes] | None = None
         self._is_ending = False
 
@@ -96,12 +113,24 @@ class Keeper:
     def _watch(self) -> None:
         """Return when the server has died, or is no longer needed."""
         assert self._server is not None
+        in_use_at = looked_at = time.monotonic()
         while not self._is_ending:
+            if self._until_idle and time.monotonic() - looked_at >= _LOOKS:
+                looked_at = time.monotonic()
+                in_use_at = looked_at if self._is_in_use() else in_use_at
+                self._is_ending = looked_at - in_use_at >= IDLE_SECONDS
             if (status := self._server.poll()) is not None:
                 how = f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
                 say(f"its Redis {how}, and is started again")
                 return
             self._waits(POLL_SECONDS * 4)
+
+    def _is_in_use(self) -> bool:
+        """Return True if somebody is connected to the server, or it does not say so."""
+        try:
+            return connections(self._jobdir) > 0
+        except (OSError, StartRefused):
+            return True
 
     def _waits(self, seconds: float) -> bool:
         """Wait, or until standard input is closed; return True if the end has come."""
@@ -181,7 +210,7 @@ def main(arguments: list[str]) -> int:
                 say(f"{folder} {IN_USE}")
                 return 1
             note(lock, os.getpid())
-            return Keeper(jobdir, lock).run()
+            return Keeper(jobdir, lock, until_idle="--until-idle" in arguments).run()
     except Exception as error:
         # It is the child of a command, which tells the user.
         say(" ".join(str(error).split()) or type(error).__name__)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import re
 import secrets
 import shutil
 import socket
@@ -47,6 +48,7 @@ _SOCKET_MAX = 100
 OPEN_SECONDS = 60.0
 """Seconds that a command waits for a server that another process starts or ends."""
 _POLL_SECONDS = 0.2
+_ANSWER_SECONDS = 5.0
 _END_SECONDS = 60.0
 
 
@@ -176,9 +178,23 @@ def answers(jobdir: Path) -> bool:
     return False
 
 
-def open_server(jobdir: Path) -> str:
+def connections(jobdir: Path) -> int:
+    """Return how many connections the server of this JOBDIR has beside the one that asks. :raises OSError:"""
+    address = urlsplit(read_url(jobdir))
+    with socket.socket(socket.AF_UNIX) as probe:
+        probe.settimeout(_ANSWER_SECONDS)
+        probe.connect(unquote(address.path))
+        probe.sendall(f"AUTH {unquote(address.password or '')}\r\nINFO clients\r\nQUIT\r\n".encode())
+        said = b"".join(iter(lambda: probe.recv(1 << 16), b""))
+    found = re.search(rb"^connected_clients:(\d+)", said, re.MULTILINE)
+    if found is None:
+        raise OSError(f"the Redis of {jobdir} does not say who is connected")
+    return int(found[1]) - 1
+
+
+def open_server(jobdir: Path, *, until_idle: bool = False) -> str:
     """Return the address of the server of a crawl, for a command. If it does not run, it is started, and ends with
-    this process.
+    this process; ``until_idle``: or earlier, when nobody has been connected for some seconds.
 
     :raises StartRefused: it cannot be started
     """
@@ -189,6 +205,7 @@ def open_server(jobdir: Path) -> str:
             "webcrawl.storage.redis.keeper",
             str(jobdir),
             "--look",
+            *(["--until-idle"] if until_idle else []),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
         )

@@ -31,12 +31,12 @@ class RedisTechnology(Technology):
 
         find_program()
 
-    def server_settings(self, folder: Path, *, start: bool) -> Mapping[str, str]:
+    def server_settings(self, folder: Path, *, start: bool, until_idle: bool = False) -> Mapping[str, str]:
         from webcrawl.storage.redis.private import open_server, read_url
 
         return {
             "FRONTIER_BACKEND": self.name,
-            "REDIS_URL": open_server(folder) if start else read_url(folder),
+            "REDIS_URL": open_server(folder, until_idle=until_idle) if start else read_url(folder),
         }
 
     def build(self, facts: CrawlFacts) -> tuple[Backend, CrawlClock]:

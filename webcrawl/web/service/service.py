@@ -423,7 +423,7 @@ class Service:
         """Return a crawl as its storage has it. :raises ServiceError: it has not opened its frontier yet"""
         folder = self.crawls.folder(name)
         technology = technology_in(folder)
-        crawl = None if technology is None else select_crawl_in(folder, technology)
+        crawl = None if technology is None else select_crawl_in(folder, technology, starts=False)
         if crawl is None:
             raise ServiceError(f"{name} has not opened its frontier yet; try again in a moment")
         return crawl
