@@ -58,8 +58,8 @@ OWN = """\
 ## webcrawl
 
 One process on SQLite and two workers on Redis, and beside these crawls the promises of commands, endpoints,
-settings and exit statuses, in one run on two cores without other work: eight minutes. On two slower cores that were
-busy with other work it took 18.
+settings and exit statuses, in one run on two cores that ran all tests beside it: 14 minutes. Without other work it
+takes nine.
 """
 
 COMPARISON = """\
