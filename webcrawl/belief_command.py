@@ -32,9 +32,9 @@ class BeliefCommand(ProjectCommand, Generic[Held]):
     json_help = "print one JSON object"
 
     noun: ClassVar[str]
-    """What one of them is called: "DUST rule"."""
+    """The word for one belief of this kind, such as "DUST rule"."""
     short: ClassVar[str]
-    """The same in one word."""
+    """The word for it without its kind, such as "rule"."""
     plural: ClassVar[str]
     """The key of their list in JSON."""
     applied: ClassVar[str] = ""

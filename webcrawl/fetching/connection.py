@@ -300,7 +300,8 @@ class PageProtocol(ResponseHandler):
             self.transport.write(data)
 
     def close(self) -> None:
-        """See aiohttp's ResponseHandler. A server of HTTP/2 is told, unless it has nothing more to do."""
+        """See aiohttp's ResponseHandler. It tells a server of HTTP/2 that has not ended its stream, or broke the
+        protocol."""
         if self._http2 is not None and self._http2.close():
             self._write_frames()
         super().close()

@@ -293,8 +293,8 @@ class Http2Connection:
             self._break("the server switches protocols, which HTTP/2 cannot")
 
     def _on_data(self, frame: bytes) -> None:
-        """Take a DATA frame. h2 never sees it, which saves time, and is told of the end alone: by trailers
-        without fields. A body of another length than announced would be an error to it.
+        """Take a DATA frame. h2 does not get it, which saves time; at the end of the body h2 gets trailers without
+        fields. h2 would reject a body whose length differs from the announced one.
         """
         if _stream(frame) != self._stream or self._reader.complete or self._head is None:
             self._break("content outside of a response")

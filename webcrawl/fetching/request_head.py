@@ -43,7 +43,7 @@ class Target(NamedTuple):
 
     @property
     def origin(self) -> Origin:
-        """What is remembered of servers is remembered for an origin."""
+        """The origin of the request, for which facts about its server are remembered."""
         return self.scheme, self.host.lower(), self.port
 
 

@@ -45,7 +45,7 @@ class TlsPeer(NamedTuple):
     via: str = ""
     """The proxy with the credentials that it was sent; empty without a proxy."""
     offers_http2: bool = False
-    """Whether HTTP/2 is offered, which has a context of its own."""
+    """True if the client offers HTTP/2. Such connections use another TLS context."""
 
 
 @dataclass(slots=True)

@@ -15,7 +15,7 @@ from webcrawl.errors import StartRefused
 
 
 class MoveState(StrEnum):
-    """What a mark says of its place."""
+    """The state of a move at one of its two places."""
 
     ARRIVING = "arriving"
     """The copy is not complete, or not proved: the crawl cannot go on here."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 import json
 import re
+import time
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -237,6 +239,10 @@ def test_a_worker_that_was_frozen_meanwhile_begins_nothing(
         frozen.dispose()
 
 
+def interrupted(*_: object) -> None:
+    raise CrawlError("interrupted")
+
+
 def test_a_move_that_was_interrupted_begins_anew_and_its_source_goes_on_meanwhile(
     begun: DrivenSqlite,
     runner: asyncio.Runner,
@@ -245,9 +251,6 @@ def test_a_move_that_was_interrupted_begins_anew_and_its_source_goes_on_meanwhil
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     job, url = begun.directory, redis_server.url
-
-    def interrupted(*_: object) -> None:
-        raise CrawlError("interrupted")
 
     with monkeypatch.context() as patched:
         patched.setattr(moving._Copy, "rest", interrupted)
@@ -272,9 +275,6 @@ def test_a_move_that_was_interrupted_at_its_very_end_is_completed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     job, url = begun.directory, redis_server.url
-
-    def interrupted(*_: object) -> None:
-        raise CrawlError("interrupted")
 
     with monkeypatch.context() as patched:
         patched.setattr(moving.ServerEnd, "set_mark", interrupted)
@@ -359,7 +359,9 @@ def test_a_long_move_renews_its_lease(
 
     ticks = itertools.count(0.0, HEARTBEAT_SECONDS)
     monkeypatch.setattr(RedisBackend, "heartbeat", heartbeat)
-    monkeypatch.setattr(moving.time, "monotonic", lambda: next(ticks))
+    # The clock of the move alone: the event loop has another.
+    clock = SimpleNamespace(monotonic=lambda: next(ticks), time=time.time, sleep=time.sleep)
+    monkeypatch.setattr(moving, "time", clock)
     assert move(str(begun.directory), redis_server.url).status == 0
     assert len(renewed) >= 5
 

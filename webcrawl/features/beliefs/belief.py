@@ -1,4 +1,4 @@
-"""What all beliefs have."""
+"""A belief: its state, and the figures that beliefs of all kinds have."""
 
 from __future__ import annotations
 

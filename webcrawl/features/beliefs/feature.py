@@ -41,7 +41,7 @@ class BeliefFeature(Feature, Generic[Held]):
     """Keeps all processes of a crawl in agreement by the store of their beliefs, in one step a second."""
 
     what: ClassVar[str]
-    """What it believes in, for messages: "DUST rules"."""
+    """The plural of its beliefs in messages, such as "DUST rules"."""
 
     def __init__(self, store: BeliefStore[Held], clock: Callable[[], float], worker: str) -> None:
         self._beliefs = store

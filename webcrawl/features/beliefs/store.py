@@ -45,7 +45,7 @@ class BeliefStore(ABC, Generic[Stored]):
     partition: ClassVar[str]
     """That of the beliefs."""
     what: ClassVar[str]
-    """What is stored, for messages: "DUST rules"."""
+    """The plural of its beliefs in messages, such as "DUST rules"."""
 
     def __init__(self, tables: Tables) -> None:
         self._tables = tables

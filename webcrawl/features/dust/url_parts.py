@@ -41,7 +41,7 @@ _TOKEN = re.compile(
 
 
 class Outline(NamedTuple):
-    """What a rule that cannot change a URL is told by."""
+    """The facts of a URL that tell whether a rule can change it."""
 
     segments: int
     first: str
@@ -63,7 +63,7 @@ class UrlParts(NamedTuple):
     query: tuple[str, ...]
     """The parameters as they are written, without what separates them."""
     separator: str = "&"
-    """What separates the parameters: a semicolon if there is no ampersand (HTML 4.01, appendix B.2.2)."""
+    """The separator of the parameters: a semicolon if there is no ampersand (HTML 4.01, appendix B.2.2)."""
 
     @property
     def site(self) -> str:

@@ -118,7 +118,8 @@ class Keeper:
             if self._until_idle and time.monotonic() - looked_at >= _LOOKS:
                 looked_at = time.monotonic()
                 in_use_at = looked_at if self._is_in_use() else in_use_at
-                self._is_ending = looked_at - in_use_at >= IDLE_SECONDS
+                # A signal may have ended it meanwhile.
+                self._is_ending |= looked_at - in_use_at >= IDLE_SECONDS
             if (status := self._server.poll()) is not None:
                 how = f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
                 say(f"its Redis {how}, and is started again")
